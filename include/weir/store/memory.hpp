@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+// Exact counters in this process: bounded, allocated at the start, without locks, threads, sweeps
+// or pointers in the table. When a table is full, a sketch counts what finds no slot.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/invalid.hpp"
+#include "weir/key.hpp"
+#include "weir/store.hpp"
+#include "weir/store/enrolled.hpp"
+#include "weir/store/state_sketch.hpp"
+#include "weir/store/table.hpp"
+#include "weir/time.hpp"
+
+namespace weir {
+
+/// What happens to a key for which a full table has no slot.
+enum class overflow : std::uint8_t {
+    sketch,  ///< It is counted in a sketch: estimated, never too low.
+    refuse,  ///< It is refused, as if the store were away, until a slot is free.
+};
+
+struct memory_options {
+    std::size_t    max_keys = 100'000;                ///< Keys counted exactly, for each enrolled limiter.
+    weir::overflow overflow = weir::overflow::sketch;  ///< For the keys beyond them.
+    instant (*clock)()      = &weir::now;              ///< Asked where the caller hands in no instant.
+    std::optional<hash_seed> seed = std::nullopt;      ///< Of the keys; by default the process's own, random.
+};
+
+/// The counters of one limiter: a table, and a sketch for what finds no slot in it.
+template <policy Policy>
+class memory_counters {
+public:
+    memory_counters(std::string_view name, const Policy& limit, const memory_options& options, const hash_seed& seed);
+
+    [[nodiscard]] key  digest(const subject& who) const noexcept { return digest_(who); }
+    [[nodiscard]] bool holds(const Policy& limit) const noexcept { return limit.capacity() <= packing<Policy>::most(limit); }
+    void               prefetch(const key& who) const noexcept { table_.prefetch(who); }
+    reply<Policy>      answer(const ask<Policy>& question, instant at) noexcept;
+
+    [[nodiscard]] std::size_t         bytes() const noexcept;
+    [[nodiscard]] std::size_t         live(const Policy& limit, instant at) const noexcept { return table_.live(limit, at); }
+    [[nodiscard]] const sketch_size*  overflow_size() const noexcept { return overflow_ ? &overflow_->size() : nullptr; }
+    [[nodiscard]] double              overflow_error(const Policy& limit, instant at) const noexcept;
+
+private:
+    using state   = typename Policy::state;
+    using outcome = typename table<Policy>::outcome;
+    using found   = typename table<Policy>::found;
+
+    static std::uint64_t change(const ask<Policy>& question, state& s, instant at) noexcept;
+    static reply<Policy> told(const ask<Policy>& question, const outcome& done, basis on, instant at) noexcept;
+
+    reply<Policy> begin(const ask<Policy>& question, const grid& now, instant at) noexcept;
+    reply<Policy> overflow_answer(const ask<Policy>& question, const grid& now, instant at) noexcept;
+    reply<Policy> unknown(const ask<Policy>& question, instant at) noexcept;
+
+    weir::digest                        digest_;
+    table<Policy>                       table_;
+    std::optional<state_sketch<Policy>> overflow_;
+    std::atomic<bool>                   overflowed_{false};  // the sketch knows something
+};
+
+/// Thread-safe; must outlive the limiters on it. Each enrolled limiter has `max_keys` of its own.
+/// Memory is taken when a limiter is enrolled, about 35 bytes for each of `max_keys`, and is never
+/// more than `bytes()`.
+class memory_store {
+public:
+    template <policy Policy>
+    using enrolment = memory_counters<Policy>*;
+
+    static constexpr bool on_callers_clock = true;
+
+    /// Throws std::invalid_argument for max_keys = 0.
+    explicit memory_store(const memory_options& options = {});
+
+    /// Throws std::invalid_argument for a limit that the table cannot hold: sliding_window up to
+    /// 2^33 - 1 units, the others any. Throws std::bad_alloc.
+    template <policy Policy>
+    enrolment<Policy> enrol(std::string_view name, const Policy& limit, outage_rule = fail_closed);
+
+    template <policy Policy>
+    [[nodiscard]] key digest(memory_counters<Policy>* limiter, const subject& who) const noexcept { return limiter->digest(who); }
+    template <policy Policy>
+    [[nodiscard]] bool holds(memory_counters<Policy>* limiter, const Policy& limit) const noexcept { return limiter->holds(limit); }
+    template <policy Policy>
+    void prefetch(memory_counters<Policy>* limiter, const key& who) const noexcept { limiter->prefetch(who); }
+    template <policy Policy>
+    reply<Policy> answer(memory_counters<Policy>* limiter, const ask<Policy>& question, instant at) noexcept { return limiter->answer(question, at); }
+
+    [[nodiscard]] instant     now() const noexcept { return options_.clock(); }
+    [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + enrolled_.bytes(); }
+
+private:
+    memory_options            options_;
+    hash_seed                 seed_;
+    enrolled<memory_counters> enrolled_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <policy Policy>
+memory_counters<Policy>::memory_counters(std::string_view name, const Policy& limit, const memory_options& options,
+                                         const hash_seed& seed)
+    : digest_(seed, Policy::id, name, limit.window), table_(limit, options.max_keys)
+{
+    // An eighth of the keys wide: 8 bytes a key, and at twice as many keys as the table holds about
+    // one in six of those beyond it finds its estimate too high.
+    if (options.overflow == overflow::sketch)
+        overflow_.emplace(limit, sketch_size{.width = options.max_keys / 8 + 1});
+}
+
+/// What the verb does to a state; returns what was granted.
+template <policy Policy>
+std::uint64_t memory_counters<Policy>::change(const ask<Policy>& question, state& s, instant at) noexcept
+{
+    switch (question.verb) {
+        case verb::spend: return question.limit.spend(s, question.cost, question.times, at);
+        case verb::charge: question.limit.charge(s, question.cost * question.times, at); break;
+        case verb::give_back: question.limit.give_back(s, question.cost * question.times, question.lapses, at); break;
+        case verb::forget: s = {}; break;
+        case verb::peek: break;
+    }
+    return 0;
+}
+
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::told(const ask<Policy>& question, const outcome& done, basis on,
+                                            instant at) noexcept
+{
+    return {done.granted, done.after, question.limit.judged_at(done.after, at), on};
+}
+
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::answer(const ask<Policy>& question, instant at) noexcept
+{
+    const auto now  = table_.at(at);
+    const auto done = table_.update(question.who, now, [&](state& s) { return change(question, s, at); });
+    if (done.where == found::counter) [[likely]] return told(question, done, basis::counted, at);
+    const bool counts = question.verb == verb::spend || question.verb == verb::charge;
+    return counts ? begin(question, now, at) : unknown(question, at);
+}
+
+/// The first ask of a key. What the sketch knows of it is where it starts, so that a slot that
+/// comes free does not free the key.
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::begin(const ask<Policy>& question, const grid& now, instant at) noexcept
+{
+    auto       on   = basis::counted;
+    const auto done = table_.update_or_insert(
+        question.limit, question.who, now, at, [&](state& s) { return change(question, s, at); },
+        [&]() -> state {
+            if (!overflowed_.load()) return {};
+            const auto known = overflow_->estimate(question.limit, question.who, at);
+            if (question.limit.recovered_at(known) > at) on = basis::estimated;
+            return known;
+        });
+    return done.where == found::no_room ? overflow_answer(question, now, at) : told(question, done, on, at);
+}
+
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::overflow_answer(const ask<Policy>& question, const grid& now,
+                                                       instant at) noexcept
+{
+    if (!overflow_) return {.at = at, .basis = basis::store_unavailable};
+    overflowed_.store(true);
+    const auto made = overflow_->answer(question, at);
+    if (made.granted == 0 && question.verb == verb::spend) return made;
+    // An insertion under way may have looked before: it begins again, or is charged after the fact.
+    table_.clear_claims(question.who);
+    const auto units = question.cost * (question.verb == verb::spend ? made.granted : question.times);
+    table_.update(question.who, now, [&](state& s) { question.limit.charge(s, units, at); return std::uint64_t{0}; });
+    return made;
+}
+
+/// A key without a counter: the sketch may know it.
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::unknown(const ask<Policy>& question, instant at) noexcept
+{
+    if (overflowed_.load()) return overflow_->answer(question, at);
+    return told(question, {}, basis::counted, at);
+}
+
+template <policy Policy>
+std::size_t memory_counters<Policy>::bytes() const noexcept
+{
+    return sizeof(*this) + table_.bytes() + (overflow_ ? overflow_->bytes() : 0);
+}
+
+template <policy Policy>
+double memory_counters<Policy>::overflow_error(const Policy& limit, instant at) const noexcept
+{
+    return overflow_ ? overflow_->present_error(limit, at) : 0.0;
+}
+
+inline memory_store::memory_store(const memory_options& options)
+    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process())
+{
+    if (options.max_keys == 0) detail::invalid("memory_store: max_keys is 0; at least 1 is allowed");
+}
+
+template <policy Policy>
+auto memory_store::enrol(std::string_view name, const Policy& limit, outage_rule) -> enrolment<Policy>
+{
+    if (limit.capacity() > packing<Policy>::most(limit))
+        detail::invalid("memory_store: limiter \"" + std::string(name) + "\": a limit of " +
+                        std::to_string(limit.capacity()) + " units; at most " +
+                        std::to_string(packing<Policy>::most(limit)) + " are allowed");
+    return &enrolled_.find_or_make(name, limit, [&] {
+        return std::make_unique<memory_counters<Policy>>(name, limit, options_, seed_);
+    });
+}
+
+}  // namespace weir

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+// Misconfigurations that can be seen from inside, by name. A name never changes once released;
+// docs/warnings.md has a section under each that says what is seen, why it matters, what to set.
+
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+
+namespace weir {
+
+enum class warning : std::uint8_t {
+    hops_with_public_peer,     ///< A header is believed by position, and the peer is public.
+    forwarded_header_ignored,  ///< A forwarded header arrives, and nobody is trusted.
+    trust_covers_everything,   ///< The trusted ranges hold the whole internet.
+};
+
+/// The name, as in docs/warnings.md.
+[[nodiscard]] constexpr std::string_view name(warning of) noexcept;
+
+/// What is wrong and what to set, in one sentence.
+[[nodiscard]] constexpr std::string_view text(warning of) noexcept;
+
+/// Who is told of a warning; called from the thread that noticed. Null: nobody.
+using warning_listener = void (*)(warning);
+
+/// One line on standard error. Thread-safe.
+inline void warn_on_stderr(warning of);
+
+// ---------------------------------------------------------------------------------------------
+
+constexpr std::string_view name(warning of) noexcept
+{
+    switch (of) {
+    case warning::hops_with_public_peer: return "hops_with_public_peer";
+    case warning::forwarded_header_ignored: return "forwarded_header_ignored";
+    case warning::trust_covers_everything: return "trust_covers_everything";
+    }
+    return "unnamed";
+}
+
+constexpr std::string_view text(warning of) noexcept
+{
+    switch (of) {
+    case warning::hops_with_public_peer:
+        return "a header names the client although the peer is a public address that no trusted "
+               "range vouches for, so whoever reaches this port directly chooses its own key: "
+               "list your proxies in .trusted";
+    case warning::forwarded_header_ignored:
+        return "a forwarded header arrived but no proxy is trusted, so all clients behind a proxy "
+               "share its key: set .trusted_hops or .trusted if there is a proxy";
+    case warning::trust_covers_everything:
+        return "the trusted ranges hold every public address, so the leftmost entry of the header "
+               "is believed and clients choose their own keys: list your own proxies only";
+    }
+    return "";
+}
+
+inline void warn_on_stderr(warning of)
+{
+    const auto title = name(of), why = text(of);
+    std::fprintf(stderr, "weir: warning %.*s: %.*s (docs/warnings.md)\n",
+                 static_cast<int>(title.size()), title.data(), static_cast<int>(why.size()),
+                 why.data());
+}
+
+}  // namespace weir
