@@ -6,7 +6,6 @@
 // applications", 2005; the conservative update is that of Estan and Varghese, 2002).
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
@@ -49,38 +48,15 @@ struct sketch_size {
     friend constexpr bool operator==(const sketch_size&, const sketch_size&) = default;
 };
 
-/// What updates of a key are under way, in units, for many keys in a few cells.
-///
-/// A conservative update reads all rows and raises only the lowest; two at once on one key would
-/// raise to the same value and lose a unit. So each first announces its units and counts those of
-/// all that were announced before it and have not ended: with S(i) the units of the first i
-/// announced, whoever had ended by then left at least its own S in all rows, and all between are
-/// under way, so what the i-th raises to is at least S(i). Nobody waits, and a thread that dies
-/// in between leaves an over-count of its own units behind, never less.
-class under_way {
-public:
-    /// The units under way, these included.
-    std::uint64_t announce(const key& who, std::uint64_t units) noexcept
-    {
-        return at(who).fetch_add(units, std::memory_order_acq_rel) + units;
-    }
-    void end(const key& who, std::uint64_t units) noexcept
-    {
-        at(who).fetch_sub(units, std::memory_order_release);
-    }
-
-private:
-    struct alignas(64) cell {
-        std::atomic<std::uint64_t> units{0};
-    };
-    std::atomic<std::uint64_t>& at(const key& who) noexcept { return cells_[who.low % cells_.size()].units; }
-
-    std::array<cell, 16> cells_{};
-};
-
 /// A sketch of plain counts. Cells hold at the top of their type instead of wrapping. Thread-safe,
 /// lock-free; an update or an estimate is O(depth). Use either `add` and `subtract`, or `raise`:
 /// what is raised cannot be subtracted again.
+///
+/// Conservative updates of one key from several threads lose nothing. Each takes one cell as its
+/// base, raises the others to its result first, and commits by swapping the base from the very
+/// value that it read. Of two that succeed, the later to commit finds its base unchanged since it
+/// read it, and the earlier had raised that cell before: so it began at or above the earlier's
+/// result. A thread that dies in between leaves an over-count of its own units, never less.
 class count_min_sketch {
 public:
     using count = std::uint32_t;
@@ -115,9 +91,10 @@ private:
         return a > std::numeric_limits<count>::max() - b ? std::numeric_limits<count>::max() : a + b;
     }
 
+    static void raise_to(cell& at, count least) noexcept;
+
     sketch_size size_;
     pages<cell> cells_;
-    under_way   raising_;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -168,15 +145,25 @@ inline auto count_min_sketch::add(const key& who, count units) noexcept -> count
 
 inline auto count_min_sketch::raise(const key& who, count units) noexcept -> count
 {
-    const auto ahead = std::min<std::uint64_t>(raising_.announce(who, units), std::numeric_limits<count>::max());
-    const auto next  = sum(estimate(who), static_cast<count>(ahead));
-    for (std::size_t row = 0; row < size_.depth; ++row) {
-        auto& at   = cells_[size_.cell(who, row)];
-        auto  seen = at.load(std::memory_order_relaxed);
-        while (seen < next && !at.compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {}
+    for (;;) {
+        auto* base = &cells_[size_.cell(who, 0)];
+        auto  seen = base->load(std::memory_order_acquire);
+        for (std::size_t row = 1; row < size_.depth; ++row) {
+            auto&      at = cells_[size_.cell(who, row)];
+            const auto is = at.load(std::memory_order_acquire);
+            if (is < seen) base = &at, seen = is;
+        }
+        const auto next = sum(seen, units);
+        for (std::size_t row = 0; row < size_.depth; ++row)
+            if (auto& at = cells_[size_.cell(who, row)]; &at != base) raise_to(at, next);
+        if (base->compare_exchange_strong(seen, next)) return next;
     }
-    raising_.end(who, units);
-    return next;
+}
+
+inline void count_min_sketch::raise_to(cell& at, count least) noexcept
+{
+    auto seen = at.load(std::memory_order_relaxed);
+    while (seen < least && !at.compare_exchange_weak(seen, least)) {}
 }
 
 inline void count_min_sketch::subtract(const key& who, count units) noexcept

@@ -65,12 +65,12 @@ public:
     template <identity Who>
     decision admit(const Who& who, std::same_as<instant> auto at) const noexcept { return admit(who, {}, at); }
     template <identity Who>
-    decision admit(const Who& who, spending what, std::same_as<instant> auto at) const noexcept;
+    [[gnu::flatten]] decision admit(const Who& who, spending what, std::same_as<instant> auto at) const noexcept;
 
     /// As `admit` for each of `who` in turn, with the table's cache misses overlapped. `made` must
     /// not be shorter than `who`.
     void admit_many(std::span<const subject> who, std::span<decision> made) const noexcept { admit_many(who, made, present()); }
-    void admit_many(std::span<const subject> who, std::span<decision> made, std::same_as<instant> auto at) const noexcept;
+    [[gnu::flatten]] void admit_many(std::span<const subject> who, std::span<decision> made, std::same_as<instant> auto at) const noexcept;
 
     /// Whether the units would fit; takes nothing.
     template <identity Who>
@@ -126,8 +126,8 @@ private:
     [[nodiscard]] static const Policy& checked(std::string_view name, const Policy& limit);
 
     decision decide(const key& who, std::uint64_t cost, instant at) const noexcept;
-    decision look(const key& who, std::uint64_t cost, instant at) const noexcept;
-    decision observed(const decision& made) const noexcept;
+    [[gnu::noinline]] decision look(const key& who, std::uint64_t cost, instant at) const noexcept;
+    decision observed(const key& who, std::uint64_t cost, instant at) const noexcept;
     void     put_back(const key& who, const decision& made, std::uint64_t units, instant at) const noexcept;
     static decision run_pending(const void* self, const key& who, std::uint64_t cost, pending::step act,
                                 const decision& made, instant at) noexcept;
@@ -173,14 +173,14 @@ template <policy Policy, class Store, observer Observer>
 template <identity Who>
 decision limiter<Policy, Store, Observer>::admit(const Who& who, spending what, std::same_as<instant> auto at) const noexcept
 {
-    return observed(decide(digest(who), what.cost, at));
+    return observed(digest(who), what.cost, at);
 }
 
 template <policy Policy, class Store, observer Observer>
     requires store_of<Store, Policy>
 decision limiter<Policy, Store, Observer>::decide(const key& who, std::uint64_t cost, instant at) const noexcept
 {
-    const ask<Policy> question{.who = who, .limit = limit_.load(), .cost = cost};
+    const ask<Policy> question{.who = {who.high, who.low}, .limit = limit_.load(), .cost = cost};
     // Nothing to take, or what can never fit: the counter is looked at and not asked.
     if (cost == 0 || cost > question.limit.capacity()) [[unlikely]] return look(who, cost, at);
     return told(question, store_->answer(enrolment_, question, at), name_, at);
@@ -196,10 +196,16 @@ decision limiter<Policy, Store, Observer>::look(const key& who, std::uint64_t co
 
 template <policy Policy, class Store, observer Observer>
     requires store_of<Store, Policy>
-decision limiter<Policy, Store, Observer>::observed(const decision& made) const noexcept
+decision limiter<Policy, Store, Observer>::observed(const key& who, std::uint64_t cost, instant at) const noexcept
 {
-    if constexpr (!std::same_as<Observer, unobserved>) watching_.decided(made);
-    return made;
+    // Returned where it is built: a copy of what was just written in parts stalls the processor.
+    if constexpr (std::same_as<Observer, unobserved>) {
+        return decide(who, cost, at);
+    } else {
+        const auto made = decide(who, cost, at);
+        watching_.decided(made);
+        return made;
+    }
 }
 
 template <policy Policy, class Store, observer Observer>
@@ -217,7 +223,7 @@ void limiter<Policy, Store, Observer>::admit_many(std::span<const subject> who, 
             if constexpr (requires { store_->prefetch(enrolment_, keys[i]); })
                 store_->prefetch(enrolment_, keys[i]);
         }
-        for (std::size_t i = 0; i < now; ++i) made[i] = observed(decide(keys[i], 1, at));
+        for (std::size_t i = 0; i < now; ++i) made[i] = observed(keys[i], 1, at);
     }
 }
 
@@ -272,7 +278,7 @@ auto limiter<Policy, Store, Observer>::reserve(const Who& who, reserving what, s
     -> reservation<limiter>
 {
     const auto key = digest(who);
-    return {*this, key, observed(decide(key, what.estimate, at))};
+    return {*this, key, observed(key, what.estimate, at)};
 }
 
 template <policy Policy, class Store, observer Observer>

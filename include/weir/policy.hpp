@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -19,11 +18,11 @@ namespace weir {
 
 /// What a state says to someone who asks for some units at some instant.
 struct reading {
-    bool          fits = false;  ///< Whether the units are free now.
-    std::uint64_t left = 0;      ///< Units free now, before these are taken.
-    /// Wait until they fit if nobody else spends: zero when they do, none when they never will.
-    std::optional<duration> retry_after = std::nullopt;
-    duration                reset_after = {};  ///< Wait until nothing is taken any more.
+    std::uint64_t left        = 0;      ///< Units free now, before these are taken.
+    bool          fits        = false;  ///< Whether the units are free now.
+    bool          ever        = false;  ///< Whether they will be, if nobody else spends.
+    duration      wait        = {};     ///< Until they are; meaningless unless `ever`.
+    duration      reset_after = {};     ///< Until nothing is taken any more.
 };
 
 /// A policy `P` is an aggregate of its numbers with
@@ -39,7 +38,8 @@ struct reading {
 /// - `judged_at`: the instant that an ask of instant `at` is judged at;
 /// - `lapses`: when what an admitted decision charged stops mattering;
 /// - `recovered_at`: from when on the state is as good as untouched;
-/// - `worse`, `better`: bounds of two states from above and from below, for a sketch.
+/// - `worse`: a state that is at least as bad as both; `lighter`: which of two is rather the better
+///   one, in some order. Both for a sketch.
 template <class P>
 concept policy =
     std::is_trivially_copyable_v<typename P::state> && sizeof(typename P::state) <= 24 &&
@@ -59,7 +59,7 @@ concept policy =
         { limit.lapses(made) } -> std::same_as<instant>;
         { limit.recovered_at(seen) } -> std::same_as<instant>;
         { limit.worse(seen, seen) } -> std::same_as<typename P::state>;
-        { limit.better(seen, seen) } -> std::same_as<typename P::state>;
+        { limit.lighter(seen, seen) } -> std::same_as<bool>;
     };
 
 /// How far ahead of an ask a state may lie before it counts as the trace of a broken clock and
@@ -87,10 +87,11 @@ constexpr std::uint64_t how_often(std::uint64_t room, std::uint64_t cost, std::u
     return std::min(times, room / cost);
 }
 
-/// Whether a state that starts at `start` lies too far ahead of `at` to be believed.
+/// Whether a state that starts at `start`, after `at`, lies too far ahead of it to be believed.
 constexpr bool too_far_ahead(instant start, instant at, duration window) noexcept
 {
-    return saturating_sub(start, at) > std::max(window, longest_step_back);
+    const auto sat_out = static_cast<std::uint64_t>(std::max(window, longest_step_back).count());
+    return ticks_between(at, start) > sat_out;
 }
 
 }  // namespace detail

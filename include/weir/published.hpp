@@ -3,21 +3,23 @@
 
 // A small value that many threads read whole while one replaces it.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 namespace weir {
 
 /// Readers copy the value and look again when it was replaced meanwhile (a sequence lock); they
 /// write nothing, so reading scales. Thread-safe; writers take turns.
 template <class T>
-    requires(std::is_trivially_copyable_v<T>)
+    requires(std::is_trivially_copyable_v<T> && std::default_initializable<T>)
 class published {
 public:
     explicit published(const T& value) noexcept { put(value); }
@@ -52,9 +54,9 @@ private:
     // the usual machines it costs the same.
     words_type copy() const noexcept
     {
-        words_type words;
-        for (std::size_t i = 0; i < count; ++i) words[i] = words_[i].load(std::memory_order_acquire);
-        return words;
+        return [this]<std::size_t... I>(std::index_sequence<I...>) {
+            return words_type{words_[I].load(std::memory_order_acquire)...};
+        }(std::make_index_sequence<count>());
     }
 
     void put(const T& value) noexcept
@@ -64,11 +66,15 @@ private:
         for (std::size_t i = 0; i < count; ++i) words_[i].store(words[i], std::memory_order_release);
     }
 
+    /// Word by word: copied as a whole, it would be read in wider pieces than it was just written
+    /// in, and the processor would have to wait for them.
     static T value_of(const words_type& words) noexcept
     {
-        alignas(T) std::array<std::byte, sizeof(T)> bytes;
-        std::memcpy(bytes.data(), words.data(), sizeof(T));
-        return std::bit_cast<T>(bytes);
+        T value;
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (std::memcpy(reinterpret_cast<std::byte*>(&value) + 8 * I, &words[I], std::min<std::size_t>(8, sizeof(T) - 8 * I)), ...);
+        }(std::make_index_sequence<count>());
+        return value;
     }
 
     std::atomic<std::uint64_t>                    version_{0};

@@ -54,11 +54,12 @@ public:
 private:
     constexpr void round() noexcept;
     constexpr void compress(std::uint64_t word) noexcept;
+    constexpr void take(std::uint64_t word, unsigned shift) noexcept;
     static constexpr std::uint64_t read(const char* from, std::size_t bytes) noexcept;
 
     std::uint64_t v0_, v1_, v2_, v3_;
     std::uint64_t tail_  = 0;  // the bytes fed since the last whole word, lowest first
-    std::uint64_t count_ = 0;  // bytes fed in all
+    unsigned      count_ = 0;  // bytes fed in all; the hash takes it modulo 256
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -93,34 +94,37 @@ constexpr std::uint64_t sip_hash::read(const char* from, std::size_t bytes) noex
     return word;
 }
 
+/// Takes eight bytes that follow `shift` bits of an unfinished word.
+constexpr void sip_hash::take(std::uint64_t word, unsigned shift) noexcept
+{
+    compress(tail_ | word << shift);
+    tail_ = word >> 1 >> (63 - shift);  // in two steps, since a shift by 64 is undefined
+}
+
 constexpr sip_hash& sip_hash::feed(std::uint64_t word) noexcept
 {
-    const auto shift = 8 * (count_ % 8);
-    compress(tail_ | word << shift);
-    tail_ = shift == 0 ? 0 : word >> (64 - shift);
+    take(word, 8 * (count_ % 8));
     count_ += 8;
     return *this;
 }
 
 constexpr sip_hash& sip_hash::feed(std::string_view bytes) noexcept
 {
-    for (; bytes.size() >= 8; bytes.remove_prefix(8)) feed(read(bytes.data(), 8));
+    const unsigned shift = 8 * (count_ % 8);
+    count_ += static_cast<unsigned>(bytes.size());
+    for (; bytes.size() >= 8; bytes.remove_prefix(8)) take(read(bytes.data(), 8), shift);
+    if (bytes.empty()) return *this;
 
-    const auto shift = 8 * (count_ % 8);
-    const auto rest  = read(bytes.data(), bytes.size());
-    count_ += bytes.size();
-    tail_ |= rest << shift;
-    if (shift + 8 * bytes.size() >= 64) {
-        compress(tail_);
-        tail_ = shift == 0 ? 0 : rest >> (64 - shift);
-    }
+    const auto rest = read(bytes.data(), bytes.size());
+    if (shift + 8 * bytes.size() >= 64) take(rest, shift);
+    else tail_ |= rest << shift;
     return *this;
 }
 
 constexpr hash_value sip_hash::finish() const noexcept
 {
     auto last = *this;
-    last.compress(tail_ | count_ << 56);
+    last.compress(tail_ | std::uint64_t{count_} << 56);
     last.v2_ ^= 0xee;
     last.round(), last.round(), last.round();
     const auto low = last.v0_ ^ last.v1_ ^ last.v2_ ^ last.v3_;

@@ -128,55 +128,33 @@ private:
 
 namespace detail {
 
-/// The parts of a decision that do not depend on the state.
+/// A decision of these parts, written where it is returned: a copy of what was just written in
+/// parts would stall the processor.
 template <policy Policy>
-constexpr decision blank(const ask<Policy>& question, const reply<Policy>& answer,
-                         std::string_view limiter) noexcept
+constexpr decision made_of(const ask<Policy>& question, const reply<Policy>& answer, std::string_view limiter,
+                           bool admitted, const reading& seen) noexcept
 {
-    return {.basis   = answer.basis,
-            .limiter = limiter,
-            .cost    = question.cost,
-            .limit   = question.limit.capacity(),
-            .window  = question.limit.window,
-            .at      = answer.at};
-}
-
-/// What someone is told who was granted their units and found `after` behind them.
-template <policy Policy>
-constexpr decision granted(const ask<Policy>& question, const reply<Policy>& answer,
-                           const typename Policy::state& after, std::string_view limiter, instant asked) noexcept
-{
-    auto       made = blank(question, answer, limiter);
-    const auto seen = question.limit.read(after, 0, asked);
-    made.verdict     = verdict::admitted;
-    made.left        = seen.left;
-    made.reset_after = seen.reset_after;
+    decision made{.verdict     = admitted ? verdict::admitted : verdict::refused,
+                  .basis       = answer.basis,
+                  .limiter     = limiter,
+                  .cost        = question.cost,
+                  .limit       = question.limit.capacity(),
+                  .left        = seen.left,
+                  .window      = question.limit.window,
+                  .reset_after = seen.reset_after,
+                  .at          = answer.at};
+    if (!seen.ever) made.retry_after.reset();
+    else *made.retry_after = seen.wait;
     return made;
 }
 
-/// What someone is told who looks at `state` without taking anything, or was refused by it.
-template <policy Policy>
-constexpr decision looked(const ask<Policy>& question, const reply<Policy>& answer, std::string_view limiter,
-                          instant asked) noexcept
-{
-    auto       made  = blank(question, answer, limiter);
-    const auto seen  = question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
-    made.verdict     = seen.fits ? verdict::admitted : verdict::refused;
-    made.left        = seen.left;
-    made.retry_after = seen.retry_after;
-    made.reset_after = seen.reset_after;
-    return made;
-}
-
-/// The refusal of a store that had no answer: no wait is known to help.
+/// What a store that could not answer is told as: the outage rule's word, and no known wait.
 template <policy Policy>
 constexpr decision unanswered(const ask<Policy>& question, const reply<Policy>& answer,
                               std::string_view limiter) noexcept
 {
-    auto made        = blank(question, answer, limiter);
-    made.verdict     = answer.granted > 0 ? verdict::admitted : verdict::refused;
-    made.retry_after = answer.granted > 0 ? std::optional(duration::zero()) : std::nullopt;
-    return made;
+    const bool admitted = answer.granted > 0;
+    return made_of(question, answer, limiter, admitted, {.ever = admitted});
 }
 
 }  // namespace detail
@@ -185,12 +163,12 @@ template <policy Policy>
 constexpr decision told(const ask<Policy>& question, const reply<Policy>& answer, std::string_view limiter,
                         instant asked) noexcept
 {
-    if (answer.basis >= basis::store_unavailable) return detail::unanswered(question, answer, limiter);
-    if (answer.granted > 0) return detail::granted(question, answer, answer.after, limiter, asked);
-    auto made = detail::looked(question, answer, limiter, asked);
-    // A state read a moment later may have room again; what was refused stays refused.
-    if (question.verb == verb::spend) made.verdict = verdict::refused;
-    return made;
+    if (answer.basis >= basis::store_unavailable) [[unlikely]]
+        return detail::unanswered(question, answer, limiter);
+    if (answer.granted > 0)
+        return detail::made_of(question, answer, limiter, true, question.limit.read(answer.after, 0, asked));
+    const auto seen = question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
+    return detail::made_of(question, answer, limiter, question.verb != verb::spend && seen.fits, seen);
 }
 
 template <policy Policy>
@@ -204,29 +182,26 @@ constexpr decision merged_callers<Policy>::next() noexcept
 template <policy Policy>
 constexpr decision merged_callers<Policy>::next_granted() noexcept
 {
-    const auto last   = detail::granted(question_, answer_, answer_.after, limiter_, asked_);
-    auto       behind = answer_.after;
-    question_.limit.give_back(behind, question_.cost * (answer_.granted - told_), question_.limit.lapses(last),
-                              answer_.at);
-    return detail::granted(question_, answer_, behind, limiter_, asked_);
+    const auto& limit  = question_.limit;
+    const auto  last   = told(question_, answer_, limiter_, asked_);
+    auto        behind = answer_.after;
+    limit.give_back(behind, question_.cost * (answer_.granted - told_), limit.lapses(last), answer_.at);
+    return detail::made_of(question_, answer_, limiter_, true, limit.read(behind, 0, asked_));
 }
 
 template <policy Policy>
 constexpr decision merged_callers<Policy>::next_refused() noexcept
 {
-    const auto now  = question_.limit.read(answer_.after, question_.cost, asked_);
-    const auto then = question_.limit.read(ahead_, question_.cost, retry_at_);
-    auto       made = detail::blank(question_, answer_, limiter_);
-    made.verdict     = verdict::refused;
-    made.left        = now.left;
-    made.reset_after = now.reset_after;
-    made.retry_after = std::nullopt;
-    if (!then.retry_after) return made;
-
-    retry_at_ = saturating_add(retry_at_, *then.retry_after);
-    question_.limit.spend(ahead_, question_.cost, 1, retry_at_);
-    made.retry_after = saturating_sub(retry_at_, asked_);
-    return made;
+    const auto& limit = question_.limit;
+    const auto  then  = limit.read(ahead_, question_.cost, retry_at_);
+    auto        seen  = limit.read(answer_.after, question_.cost, asked_);
+    seen.ever         = then.ever;
+    if (then.ever) {
+        retry_at_ = saturating_add(retry_at_, then.wait);
+        limit.spend(ahead_, question_.cost, 1, retry_at_);
+        seen.wait = saturating_sub(retry_at_, asked_);
+    }
+    return detail::made_of(question_, answer_, limiter_, false, seen);
 }
 
 }  // namespace weir

@@ -28,6 +28,9 @@ using instant = std::chrono::sys_time<duration>;
 /// `later - earlier`, held at the ends of the type instead of wrapping. Constant time.
 [[nodiscard]] constexpr duration saturating_sub(instant later, instant earlier) noexcept;
 
+/// The nanoseconds from `earlier` to `later`, which must not be before it: never overflows.
+[[nodiscard]] constexpr std::uint64_t ticks_between(instant earlier, instant later) noexcept;
+
 /// How many whole windows lie between the Unix epoch and `at`, rounded down (negative before it).
 /// `window` must be positive.
 [[nodiscard]] constexpr std::int64_t window_index(instant at, duration window) noexcept;
@@ -58,6 +61,12 @@ constexpr duration saturating_sub(instant later, instant earlier) noexcept
     return later > earlier ? duration::max() : duration::min();
 }
 
+constexpr std::uint64_t ticks_between(instant earlier, instant later) noexcept
+{
+    return static_cast<std::uint64_t>(later.time_since_epoch().count()) -
+           static_cast<std::uint64_t>(earlier.time_since_epoch().count());
+}
+
 constexpr std::int64_t window_index(instant at, duration window) noexcept
 {
     const auto ticks = at.time_since_epoch().count();
@@ -67,18 +76,15 @@ constexpr std::int64_t window_index(instant at, duration window) noexcept
 
 constexpr instant window_start(instant at, duration window) noexcept
 {
-    std::int64_t start = 0;
-    if (__builtin_mul_overflow(window_index(at, window), window.count(), &start))
-        return instant::min();  // the window that holds the first representable instant
-    return instant(duration(start));
+    const auto into = at.time_since_epoch().count() % window.count();
+    // Saturates in the window that holds the first representable instant.
+    return saturating_add(at, duration(-(into < 0 ? into + window.count() : into)));
 }
 
 constexpr instant window_end(instant at, duration window) noexcept
 {
-    const auto start = window_start(at, window);
-    if (start == instant::min() && at != instant::min())
-        return instant(duration((window_index(at, window) + 1) * window.count()));
-    return saturating_add(start, window);
+    const auto into = at.time_since_epoch().count() % window.count();
+    return saturating_add(at, duration(into < 0 ? -into : window.count() - into));
 }
 
 namespace detail {

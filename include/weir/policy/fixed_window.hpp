@@ -40,7 +40,7 @@ struct fixed_window {
     [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept;
 
     [[nodiscard]] constexpr state worse(const state& a, const state& b) const noexcept;
-    [[nodiscard]] constexpr state better(const state& a, const state& b) const noexcept;
+    [[nodiscard]] constexpr bool  lighter(const state& a, const state& b) const noexcept;
 
     friend constexpr bool operator==(const fixed_window&, const fixed_window&) = default;
 
@@ -56,18 +56,18 @@ inline std::string fixed_window::complaint() const
     return window > duration::zero() ? "" : "fixed_window: window must be positive";
 }
 
-/// `start` is on the grid already, but for the window that the type itself cuts short.
 constexpr instant fixed_window::end(const state& s) const noexcept
 {
-    return s.start == instant::min() ? window_end(s.start, window) : saturating_add(s.start, window);
+    return saturating_add(s.start, window);
 }
 
 /// The state as an ask of instant `at` meets it: rolled on when its window is over, and kept when
 /// the clock has stepped back a little.
 constexpr fixed_window::state fixed_window::seen_at(const state& s, instant at) const noexcept
 {
-    const bool current = at < s.start ? !detail::too_far_ahead(s.start, at, window) : at < end(s);
-    return current ? s : state{window_start(at, window), 0};
+    const bool current = at < s.start ? !detail::too_far_ahead(s.start, at, window)
+                                      : ticks_between(s.start, at) < static_cast<std::uint64_t>(window.count());
+    return current && s.used > 0 ? s : state{window_start(at, window), 0};
 }
 
 constexpr std::uint64_t fixed_window::spend(state& s, std::uint64_t cost, std::uint64_t times,
@@ -100,8 +100,8 @@ constexpr reading fixed_window::read(const state& s, std::uint64_t cost, instant
     reading    told{.left = detail::sub_clamped(limit, seen.used)};
     const auto turn = saturating_sub(end(seen), at);
     told.fits       = cost <= told.left;
-    if (told.fits) told.retry_after = duration::zero();
-    else if (cost <= limit) told.retry_after = turn;
+    told.ever       = cost <= limit;
+    if (!told.fits) told.wait = turn;
     if (seen.used > 0) told.reset_after = turn;
     return told;
 }
@@ -127,10 +127,9 @@ constexpr fixed_window::state fixed_window::worse(const state& a, const state& b
     return a.used > b.used ? a : b;
 }
 
-constexpr fixed_window::state fixed_window::better(const state& a, const state& b) const noexcept
+constexpr bool fixed_window::lighter(const state& a, const state& b) const noexcept
 {
-    if (a.start != b.start) return {std::max(a.start, b.start), 0};
-    return a.used < b.used ? a : b;
+    return a.start != b.start ? a.start < b.start : a.used < b.used;
 }
 
 static_assert(policy<fixed_window>);

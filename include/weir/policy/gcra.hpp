@@ -59,7 +59,7 @@ struct gcra {
     [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept { return s.full_at; }
 
     [[nodiscard]] constexpr state worse(const state& a, const state& b) const noexcept;
-    [[nodiscard]] constexpr state better(const state& a, const state& b) const noexcept;
+    [[nodiscard]] constexpr bool  lighter(const state& a, const state& b) const noexcept;
 
     friend constexpr bool operator==(const gcra&, const gcra&) = default;
 
@@ -113,7 +113,8 @@ constexpr duration gcra::tolerance() const noexcept
 constexpr instant gcra::seen_at(const state& s, instant at) const noexcept
 {
     if (s.full_at <= at) return at;
-    return saturating_sub(s.full_at, at) > tolerance() + longest_step_back ? at : s.full_at;
+    const auto believed = static_cast<std::uint64_t>((tolerance() + longest_step_back).count());
+    return ticks_between(at, s.full_at) > believed ? at : s.full_at;
 }
 
 constexpr std::uint64_t gcra::spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept
@@ -151,8 +152,8 @@ constexpr reading gcra::read(const state& s, std::uint64_t cost, instant at) con
     if (spare >= interval && limit > 0)
         told.left = static_cast<std::uint64_t>(spare.count()) / static_cast<std::uint64_t>(interval.count());
     told.fits = cost <= told.left;
-    if (told.fits) told.retry_after = duration::zero();
-    else if (cost <= capacity()) told.retry_after = worth(cost) - spare;
+    told.ever = cost <= capacity();
+    if (!told.fits && told.ever) told.wait = worth(cost) - spare;
     return told;
 }
 
@@ -166,9 +167,9 @@ constexpr gcra::state gcra::worse(const state& a, const state& b) const noexcept
     return {std::max(a.full_at, b.full_at)};
 }
 
-constexpr gcra::state gcra::better(const state& a, const state& b) const noexcept
+constexpr bool gcra::lighter(const state& a, const state& b) const noexcept
 {
-    return {std::min(a.full_at, b.full_at)};
+    return a.full_at < b.full_at;
 }
 
 static_assert(policy<gcra>);

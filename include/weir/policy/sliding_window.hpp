@@ -47,7 +47,7 @@ struct sliding_window {
     [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept;
 
     [[nodiscard]] constexpr state worse(const state& a, const state& b) const noexcept;
-    [[nodiscard]] constexpr state better(const state& a, const state& b) const noexcept;
+    [[nodiscard]] constexpr bool  lighter(const state& a, const state& b) const noexcept;
 
     friend constexpr bool operator==(const sliding_window&, const sliding_window&) = default;
 
@@ -76,19 +76,23 @@ constexpr std::uint64_t sliding_window::ticks() const noexcept
     return static_cast<std::uint64_t>(window / tick);
 }
 
-/// `start` is on the grid already, but for the window that the type itself cuts short.
 constexpr instant sliding_window::end(const state& s) const noexcept
 {
-    return s.start == instant::min() ? window_end(s.start, window) : saturating_add(s.start, window);
+    return saturating_add(s.start, window);
 }
 
+/// The state as an ask of instant `at` meets it: rolled on when its window is over, and kept when
+/// the clock has stepped back a little.
 constexpr sliding_window::state sliding_window::seen_at(const state& s, instant at) const noexcept
 {
-    if (at < s.start)
-        return detail::too_far_ahead(s.start, at, window) ? state{window_start(at, window), 0, 0} : s;
-    const auto turn = end(s);
-    if (at < turn) return s;
-    if (at < saturating_add(turn, window)) return {turn, 0, s.current};
+    const auto length = static_cast<std::uint64_t>(window.count());
+    if (at < s.start) {
+        if (!detail::too_far_ahead(s.start, at, window)) return s;
+    } else if (const auto since = ticks_between(s.start, at); since < length) {
+        if (s.current > 0 || s.previous > 0) return s;
+    } else if (since - length < length && s.current > 0) {
+        return {end(s), 0, s.current};
+    }
     return {window_start(at, window), 0, 0};
 }
 
@@ -98,7 +102,7 @@ constexpr std::uint64_t sliding_window::room(const state& seen, instant at) cons
 {
     const auto free = detail::sub_clamped(limit, seen.current);
     if (seen.previous == 0 || free == 0) return free;
-    const auto    elapsed = static_cast<std::uint64_t>(saturating_sub(std::max(at, seen.start), seen.start) / tick);
+    const auto    elapsed = at < seen.start ? 0 : ticks_between(seen.start, at) / static_cast<std::uint64_t>(tick.count());
     std::uint64_t covered = 0;
     if (__builtin_mul_overflow(seen.previous, ticks() - elapsed, &covered)) [[unlikely]]
         return 0;  // previous*(W - elapsed) >= 2^64 > limit*W
@@ -151,8 +155,8 @@ constexpr reading sliding_window::read(const state& s, std::uint64_t cost, insta
     const auto seen = seen_at(s, at);
     reading    told{.left = room(seen, at)};
     told.fits = cost <= told.left;
-    if (told.fits) told.retry_after = duration::zero();
-    else if (cost <= limit) told.retry_after = saturating_sub(first_fit(seen, cost), at);
+    told.ever = cost <= limit;
+    if (!told.fits && told.ever) told.wait = saturating_sub(first_fit(seen, cost), at);
     if (seen.current > 0 || seen.previous > 0) told.reset_after = saturating_sub(recovered_at(seen), at);
     return told;
 }
@@ -182,13 +186,10 @@ constexpr sliding_window::state sliding_window::worse(const state& a, const stat
     return {a.start, a.current, std::max(a.previous, faded)};
 }
 
-constexpr sliding_window::state sliding_window::better(const state& a, const state& b) const noexcept
+constexpr bool sliding_window::lighter(const state& a, const state& b) const noexcept
 {
-    if (a.start < b.start) return better(b, a);
-    if (a.start == b.start)
-        return {a.start, std::min(a.current, b.current), std::min(a.previous, b.previous)};
-    const auto faded = end(b) == a.start ? b.current : 0;
-    return {a.start, 0, std::min(a.previous, faded)};
+    if (a.start != b.start) return a.start < b.start;
+    return a.current != b.current ? a.current < b.current : a.previous < b.previous;
 }
 
 static_assert(policy<sliding_window>);

@@ -42,7 +42,6 @@ public:
     memory_counters(std::string_view name, const Policy& limit, const memory_options& options, const hash_seed& seed);
 
     [[nodiscard]] key  digest(const subject& who) const noexcept { return digest_(who); }
-    [[nodiscard]] bool holds(const Policy& limit) const noexcept { return limit.capacity() <= packing<Policy>::most(limit); }
     void               prefetch(const key& who) const noexcept { table_.prefetch(who); }
     reply<Policy>      answer(const ask<Policy>& question, instant at) noexcept;
 
@@ -54,14 +53,13 @@ public:
 private:
     using state   = typename Policy::state;
     using outcome = typename table<Policy>::outcome;
-    using found   = typename table<Policy>::found;
 
-    static std::uint64_t change(const ask<Policy>& question, state& s, instant at) noexcept;
+    static bool          change(const ask<Policy>& question, state& s, std::uint64_t& granted, instant at) noexcept;
     static reply<Policy> told(const ask<Policy>& question, const outcome& done, basis on, instant at) noexcept;
 
-    reply<Policy> begin(const ask<Policy>& question, const grid& now, instant at) noexcept;
-    reply<Policy> overflow_answer(const ask<Policy>& question, const grid& now, instant at) noexcept;
-    reply<Policy> unknown(const ask<Policy>& question, instant at) noexcept;
+    [[gnu::noinline]] reply<Policy> begin(ask<Policy> question, instant at) noexcept;
+    [[gnu::noinline]] reply<Policy> overflow_answer(const ask<Policy>& question, const grid& now, instant at) noexcept;
+    [[gnu::noinline]] reply<Policy> seldom(ask<Policy> question, instant at) noexcept;
 
     weir::digest                        digest_;
     table<Policy>                       table_;
@@ -90,7 +88,7 @@ public:
     template <policy Policy>
     [[nodiscard]] key digest(memory_counters<Policy>* limiter, const subject& who) const noexcept { return limiter->digest(who); }
     template <policy Policy>
-    [[nodiscard]] bool holds(memory_counters<Policy>* limiter, const Policy& limit) const noexcept { return limiter->holds(limit); }
+    [[nodiscard]] bool holds(memory_counters<Policy>*, const Policy& limit) const noexcept { return fits_slot(limit); }
     template <policy Policy>
     void prefetch(memory_counters<Policy>* limiter, const key& who) const noexcept { limiter->prefetch(who); }
     template <policy Policy>
@@ -118,18 +116,21 @@ memory_counters<Policy>::memory_counters(std::string_view name, const Policy& li
         overflow_.emplace(limit, sketch_size{.width = options.max_keys / 8 + 1});
 }
 
-/// What the verb does to a state; returns what was granted.
+/// What the verb does to a state; false if it stays as it was.
 template <policy Policy>
-std::uint64_t memory_counters<Policy>::change(const ask<Policy>& question, state& s, instant at) noexcept
+bool memory_counters<Policy>::change(const ask<Policy>& question, state& s, std::uint64_t& granted,
+                                     instant at) noexcept
 {
+    const auto before = s;
+    const auto units  = question.cost * question.times;
     switch (question.verb) {
-        case verb::spend: return question.limit.spend(s, question.cost, question.times, at);
-        case verb::charge: question.limit.charge(s, question.cost * question.times, at); break;
-        case verb::give_back: question.limit.give_back(s, question.cost * question.times, question.lapses, at); break;
+        case verb::spend: granted = question.limit.spend(s, question.cost, question.times, at); break;
+        case verb::charge: question.limit.charge(s, units, at); break;
+        case verb::give_back: question.limit.give_back(s, units, question.lapses, at); break;
         case verb::forget: s = {}; break;
         case verb::peek: break;
     }
-    return 0;
+    return !(s == before);
 }
 
 template <policy Policy>
@@ -142,28 +143,48 @@ reply<Policy> memory_counters<Policy>::told(const ask<Policy>& question, const o
 template <policy Policy>
 reply<Policy> memory_counters<Policy>::answer(const ask<Policy>& question, instant at) noexcept
 {
-    const auto now  = table_.at(at);
-    const auto done = table_.update(question.who, now, [&](state& s) { return change(question, s, at); });
-    if (done.where == found::counter) [[likely]] return told(question, done, basis::counted, at);
-    const bool counts = question.verb == verb::spend || question.verb == verb::charge;
-    return counts ? begin(question, now, at) : unknown(question, at);
+    if (question.verb != verb::spend) [[unlikely]] return seldom(question, at);
+    const auto spend = [&](state& s, std::uint64_t& granted) {
+        granted = question.limit.spend(s, question.cost, question.times, at);
+        return granted > 0;
+    };
+    outcome done;
+    if (table_.update(question.who, table_.at(at), spend, done)) [[likely]]
+        return told(question, done, basis::counted, at);
+    // Taken apart and put together again: handed on as it is, the ask would have to lie in memory.
+    return begin({question.who, question.limit, question.cost, question.times, question.verb, question.lapses}, at);
+}
+
+/// All verbs but spend: kept out of the way of the one that each request takes.
+template <policy Policy>
+reply<Policy> memory_counters<Policy>::seldom(ask<Policy> question, instant at) noexcept
+{
+    const auto act = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
+    outcome    done;
+    if (table_.update(question.who, table_.at(at), act, done)) return told(question, done, basis::counted, at);
+    if (question.verb == verb::charge) return begin(question, at);
+    if (overflowed_.load()) return overflow_->answer(question, at);
+    return told(question, {}, basis::counted, at);
 }
 
 /// The first ask of a key. What the sketch knows of it is where it starts, so that a slot that
 /// comes free does not free the key.
 template <policy Policy>
-reply<Policy> memory_counters<Policy>::begin(const ask<Policy>& question, const grid& now, instant at) noexcept
+reply<Policy> memory_counters<Policy>::begin(ask<Policy> question, instant at) noexcept
 {
-    auto       on   = basis::counted;
-    const auto done = table_.update_or_insert(
-        question.limit, question.who, now, at, [&](state& s) { return change(question, s, at); },
-        [&]() -> state {
-            if (!overflowed_.load()) return {};
-            const auto known = overflow_->estimate(question.limit, question.who, at);
-            if (question.limit.recovered_at(known) > at) on = basis::estimated;
-            return known;
-        });
-    return done.where == found::no_room ? overflow_answer(question, now, at) : told(question, done, on, at);
+    auto       on    = basis::counted;
+    const auto now   = table_.at(at);
+    const auto act   = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
+    const auto first = [&]() -> state {
+        if (!overflowed_.load()) return {};
+        const auto known = overflow_->estimate(question.limit, question.who, at);
+        if (question.limit.recovered_at(known) > at) on = basis::estimated;
+        return known;
+    };
+    outcome done;
+    if (table_.update_or_insert(question.limit, question.who, now, at, act, first, done))
+        return told(question, done, on, at);
+    return overflow_answer(question, now, at);
 }
 
 template <policy Policy>
@@ -177,16 +198,10 @@ reply<Policy> memory_counters<Policy>::overflow_answer(const ask<Policy>& questi
     // An insertion under way may have looked before: it begins again, or is charged after the fact.
     table_.clear_claims(question.who);
     const auto units = question.cost * (question.verb == verb::spend ? made.granted : question.times);
-    table_.update(question.who, now, [&](state& s) { question.limit.charge(s, units, at); return std::uint64_t{0}; });
+    const auto charge = [&](state& s, std::uint64_t&) { return question.limit.charge(s, units, at), true; };
+    outcome    charged;
+    table_.update(question.who, now, charge, charged);
     return made;
-}
-
-/// A key without a counter: the sketch may know it.
-template <policy Policy>
-reply<Policy> memory_counters<Policy>::unknown(const ask<Policy>& question, instant at) noexcept
-{
-    if (overflowed_.load()) return overflow_->answer(question, at);
-    return told(question, {}, basis::counted, at);
 }
 
 template <policy Policy>
@@ -210,10 +225,7 @@ inline memory_store::memory_store(const memory_options& options)
 template <policy Policy>
 auto memory_store::enrol(std::string_view name, const Policy& limit, outage_rule) -> enrolment<Policy>
 {
-    if (limit.capacity() > packing<Policy>::most(limit))
-        detail::invalid("memory_store: limiter \"" + std::string(name) + "\": a limit of " +
-                        std::to_string(limit.capacity()) + " units; at most " +
-                        std::to_string(packing<Policy>::most(limit)) + " are allowed");
+    check_slot(name, limit);
     return &enrolled_.find_or_make(name, limit, [&] {
         return std::make_unique<memory_counters<Policy>>(name, limit, options_, seed_);
     });

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "weir/invalid.hpp"
 #include "weir/policy.hpp"
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
@@ -45,8 +48,7 @@ public:
 
     [[nodiscard]] constexpr grid at(instant at) const noexcept
     {
-        const auto index = window_index(at, window_);
-        return {index, start_of(index)};
+        return {window_index(at, window_), window_start(at, window_)};  // one division for both
     }
 
     /// The start of the window that is nearest to the ask's among those with this stamp.
@@ -84,7 +86,7 @@ public:
 
     static constexpr bool word_is_unique = false;
 
-    [[nodiscard]] static constexpr std::uint64_t most(const fixed_window&) noexcept { return ~std::uint64_t{0}; }
+    [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
     [[nodiscard]] constexpr int  stamp_bits() const noexcept { return windows_.bits() + 1; }
     [[nodiscard]] constexpr grid at(instant at) const noexcept { return windows_.at(at); }
 
@@ -110,7 +112,7 @@ public:
 
     static constexpr bool word_is_unique = false;
 
-    [[nodiscard]] static constexpr std::uint64_t most(const sliding_window&) noexcept { return full; }
+    [[nodiscard]] static constexpr std::uint64_t most() noexcept { return full; }
     [[nodiscard]] constexpr int  stamp_bits() const noexcept { return windows_.bits() + 3; }
     [[nodiscard]] constexpr grid at(instant at) const noexcept { return windows_.at(at); }
 
@@ -144,7 +146,7 @@ public:
     /// a word that is found again is the same state of the same key, and it alone may be swapped.
     static constexpr bool word_is_unique = true;
 
-    [[nodiscard]] static constexpr std::uint64_t most(const gcra&) noexcept { return ~std::uint64_t{0}; }
+    [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
     [[nodiscard]] static constexpr int  stamp_bits() noexcept { return 1; }
     [[nodiscard]] static constexpr grid at(instant) noexcept { return {}; }
 
@@ -160,5 +162,21 @@ public:
 private:
     static constexpr std::uint64_t sign = std::uint64_t{1} << 63;
 };
+
+/// Whether a slot can hold the limit.
+template <policy Policy>
+[[nodiscard]] constexpr bool fits_slot(const Policy& limit) noexcept
+{
+    return limit.capacity() <= packing<Policy>::most();
+}
+
+/// Throws std::invalid_argument for a limiter whose limit a slot cannot hold.
+template <policy Policy>
+void check_slot(std::string_view name, const Policy& limit)
+{
+    if (!fits_slot(limit))
+        detail::invalid("limiter \"" + std::string(name) + "\": the limit is " + std::to_string(limit.capacity()) +
+                        "; a store in the process holds at most " + std::to_string(packing<Policy>::most()));
+}
 
 }  // namespace weir

@@ -16,9 +16,10 @@
 
 namespace weir {
 
-/// The estimate of a key is the best of its cells, and each cell is at least as bad as the truth, so
-/// a limiter on it never admits more than its policy allows; what it refuses in excess is bounded by
-/// `sketch_size::wrong_share`. Updates are conservative. Thread-safe, lock-free, O(depth).
+/// The estimate of a key is the lightest of its cells, and each cell is at least as bad as the truth,
+/// so a limiter on it never admits more than its policy allows; what it refuses in excess is bounded
+/// by `sketch_size::wrong_share`. Updates are conservative and lose nothing between threads, for the
+/// reason given at `count_min_sketch`. Thread-safe, lock-free, O(depth).
 template <policy Policy>
 class state_sketch {
 public:
@@ -27,10 +28,13 @@ public:
     state_sketch(const Policy& limit, sketch_size size) : packing_(limit), size_(size), cells_(size.width * size.depth) {}
 
     /// Runs the ask on the estimate. give_back and forget do nothing: a cell may be another key's.
-    reply<Policy> answer(const ask<Policy>& question, instant at) noexcept;
+    [[gnu::flatten]] reply<Policy> answer(const ask<Policy>& question, instant at) noexcept;
 
     /// What the sketch knows of a key: untouched, or worse than it is.
-    [[nodiscard]] state estimate(const Policy& limit, const key& who, instant at) const noexcept;
+    [[nodiscard]] state estimate(const Policy& limit, const key& who, instant at) const noexcept
+    {
+        return lightest(limit, who, packing_.at(at)).holds;
+    }
 
     /// The share of keys that are over-counted at present, from the share of cells in use.
     [[nodiscard]] double present_error(const Policy& limit, instant at) const noexcept;
@@ -39,86 +43,70 @@ public:
     [[nodiscard]] std::size_t        bytes() const noexcept { return sizeof(*this) + cells_.bytes(); }
 
 private:
-    reply<Policy> spend(const ask<Policy>& question, instant at) noexcept;
-    reply<Policy> charge(const ask<Policy>& question, instant at) noexcept;
-    void          raise(const Policy& limit, const key& who, const state& to, instant at) noexcept;
-    reply<Policy> told(const Policy& limit, std::uint64_t granted, const state& after, instant at) const noexcept
-    {
-        return {granted, after, limit.judged_at(after, at), basis::estimated};
-    }
+    /// The cell that an update starts from.
+    struct base {
+        std::size_t row;
+        slot        is;
+        state       holds;
+    };
+
+    [[nodiscard]] base lightest(const Policy& limit, const key& who, const grid& now) const noexcept;
+    bool commit(const Policy& limit, const key& who, const base& from, const state& to, const grid& now) noexcept;
+    void raise(const Policy& limit, slot& cell, const state& to, const grid& now) noexcept;
 
     packing<Policy> packing_;
     sketch_size     size_;
     pages<slot>     cells_;
-    under_way       raising_;
 };
 
 // ---------------------------------------------------------------------------------------------
 
 template <policy Policy>
-auto state_sketch<Policy>::estimate(const Policy& limit, const key& who, instant at) const noexcept -> state
+auto state_sketch<Policy>::lightest(const Policy& limit, const key& who, const grid& now) const noexcept -> base
 {
-    const auto now  = packing_.at(at);
-    auto       best = packing_.unpack(peek(cells_[size_.cell(who, 0)]), now);
+    const auto at   = [&](std::size_t row) -> base {
+        const auto is = peek(cells_[size_.cell(who, row)]);
+        return {row, is, packing_.unpack(is, now)};
+    };
+    auto best = at(0);
     for (std::size_t row = 1; row < size_.depth; ++row)
-        best = limit.better(best, packing_.unpack(peek(cells_[size_.cell(who, row)]), now));
+        if (const auto next = at(row); limit.lighter(next.holds, best.holds)) best = next;
     return best;
 }
 
 template <policy Policy>
 reply<Policy> state_sketch<Policy>::answer(const ask<Policy>& question, instant at) noexcept
 {
-    if (question.verb == verb::spend) return spend(question, at);
-    if (question.verb == verb::charge) return charge(question, at);
-    return told(question.limit, 0, estimate(question.limit, question.who, at), at);
-}
-
-template <policy Policy>
-reply<Policy> state_sketch<Policy>::spend(const ask<Policy>& question, instant at) noexcept
-{
-    // Whoever is refused only because of others under way looks again; they end without waiting.
-    constexpr int patience = 64;
-    const auto&   limit    = question.limit;
-    const auto    units    = question.cost * question.times;
-    for (int tries = 0;; ++tries) {
-        const auto ahead  = raising_.announce(question.who, units) - units;
-        const auto before = estimate(limit, question.who, at);
-        auto       after  = before;
-        if (ahead > 0) limit.charge(after, ahead, at);
-        const auto granted = limit.spend(after, question.cost, question.times, at);
-        if (granted > 0) raise(limit, question.who, after, at);
-        raising_.end(question.who, units);
-
-        if (granted > 0) return told(limit, granted, after, at);
-        if (ahead == 0 || tries == patience || !limit.read(before, question.cost, at).fits)
-            return told(limit, 0, before, at);
+    const auto& limit = question.limit;
+    const auto  now   = packing_.at(at);
+    for (;;) {
+        const auto    from    = lightest(limit, question.who, now);
+        auto          to      = from.holds;
+        std::uint64_t granted = 0;
+        if (question.verb == verb::spend) granted = limit.spend(to, question.cost, question.times, at);
+        if (question.verb == verb::charge) limit.charge(to, question.cost * question.times, at);
+        if (to == from.holds || commit(limit, question.who, from, to, now))
+            return {granted, to, limit.judged_at(to, at), basis::estimated};
     }
 }
 
+/// The other cells first; false if the base was not the same any more.
 template <policy Policy>
-reply<Policy> state_sketch<Policy>::charge(const ask<Policy>& question, instant at) noexcept
+bool state_sketch<Policy>::commit(const Policy& limit, const key& who, const base& from, const state& to,
+                                  const grid& now) noexcept
 {
-    const auto units = question.cost * question.times;
-    const auto ahead = raising_.announce(question.who, units) - units;
-    auto       after = estimate(question.limit, question.who, at);
-    if (ahead > 0) question.limit.charge(after, ahead, at);
-    question.limit.charge(after, units, at);
-    raise(question.limit, question.who, after, at);
-    raising_.end(question.who, units);
-    return told(question.limit, 0, after, at);
+    for (std::size_t row = 0; row < size_.depth; ++row)
+        if (row != from.row) raise(limit, cells_[size_.cell(who, row)], to, now);
+    return swap(cells_[size_.cell(who, from.row)], from.is, packing_.pack(to, now));
 }
 
 template <policy Policy>
-void state_sketch<Policy>::raise(const Policy& limit, const key& who, const state& to, instant at) noexcept
+void state_sketch<Policy>::raise(const Policy& limit, slot& cell, const state& to, const grid& now) noexcept
 {
-    const auto now = packing_.at(at);
-    for (std::size_t row = 0; row < size_.depth; ++row) {
-        auto& cell = cells_[size_.cell(who, row)];
-        for (;;) {
-            const auto seen = peek(cell);
-            const auto next = packing_.pack(limit.worse(packing_.unpack(seen, now), to), now);
-            if (next == seen || swap(cell, seen, next)) break;
-        }
+    for (;;) {
+        const auto seen = peek(cell);
+        const auto next = packing_.pack(limit.worse(packing_.unpack(seen, now), to), now);
+        if (next == seen || swap(cell, seen, next)) return;
     }
 }
 

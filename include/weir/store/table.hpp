@@ -10,7 +10,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "weir/key.hpp"
 #include "weir/pages.hpp"
@@ -44,24 +43,21 @@ public:
     {
     }
 
-    enum class found : std::uint8_t { counter, nothing, no_room };
-
     struct outcome {
-        found         where   = found::nothing;
         std::uint64_t granted = 0;
         state         after   = {};
     };
 
-    /// Runs `change(state&) -> uint64 granted` on the key's counter as one step, or says that there
-    /// is none. A change that leaves the state as it was writes nothing.
+    /// Runs `change(state&, uint64& granted) -> bool` on the key's counter as one step; false if it
+    /// has none. A change that returns false has changed nothing, and nothing is written.
     template <class Change>
-    outcome update(const key& who, const grid& now, Change&& change) noexcept;
+    bool update(const key& who, const grid& now, Change&& change, outcome& done) noexcept;
 
-    /// As `update`; a key without a counter gets one that starts as `first()`. `no_room` when all
-    /// its slots are taken by others that have not recovered at `at`.
+    /// As `update`; a key without a counter gets one that starts as `first()`. False when all its
+    /// slots are taken by others that have not recovered at `at`.
     template <class Change, class First>
-    outcome update_or_insert(const Policy& limit, const key& who, const grid& now, instant at, Change&& change,
-                             First&& first) noexcept;
+    bool update_or_insert(const Policy& limit, const key& who, const grid& now, instant at, Change&& change,
+                          First&& first, outcome& done) noexcept;
 
     /// Clears claims on the key's behalf, so that an insertion under way begins again.
     void clear_claims(const key& who) noexcept;
@@ -101,8 +97,8 @@ private:
     [[nodiscard]] slot*         find_in(line& among, std::uint64_t tag) const noexcept;
 
     template <class Change>
-    std::optional<outcome> update_counter(slot& counter, std::uint64_t tag, const grid& now, Change& change) noexcept;
-    bool                   replace(slot& counter, const slot& was, const slot& next, const grid& now) noexcept;
+    bool update_counter(slot& counter, std::uint64_t tag, const grid& now, Change& change, outcome& done) noexcept;
+    bool                   replace(slot& counter, const slot& was, const slot& next) noexcept;
 
     collected collect(const Policy& limit, const key& who, std::uint64_t tag, const grid& now, instant at) noexcept;
     void      note(collected& seen, slot& one, const slot& is) const noexcept;
@@ -131,15 +127,14 @@ auto table<Policy>::line_of(std::uint64_t hash) const noexcept -> line&
     return lines_[static_cast<std::size_t>(wide{hash} * lines_.size() >> 64)];
 }
 
-/// No branch on the way: which slot it is cannot be predicted.
+/// No branch on the way, since which slot it is cannot be predicted.
 template <policy Policy>
 slot* table<Policy>::find_in(line& among, std::uint64_t tag) const noexcept
 {
-    unsigned match = 0;
-    for (unsigned i = 0; i < slots_per_line; ++i) {
-        const auto head = __atomic_load_n(&among.slots[i].head, __ATOMIC_RELAXED);
-        match |= static_cast<unsigned>((head & tag_mask_) == tag) << i;
-    }
+    const auto is = [&, stamps = ~tag_mask_](std::size_t i) {
+        return static_cast<unsigned>((__atomic_load_n(&among.slots[i].head, __ATOMIC_RELAXED) ^ tag) <= stamps);
+    };
+    const auto match = is(0) | is(1) << 1 | is(2) << 2 | is(3) << 3;
     return match == 0 ? nullptr : &among.slots[static_cast<std::size_t>(std::countr_zero(match))];
 }
 
@@ -150,27 +145,26 @@ slot* table<Policy>::find(const key& who, std::uint64_t tag) const noexcept
     return find_in(line_of(who.low), tag);
 }
 
-/// One step on a counter; nothing if it is only a claim, or was let to another key meanwhile.
+/// One step on a counter; false if it is only a claim, or was let to another key meanwhile.
 template <policy Policy>
 template <class Change>
-auto table<Policy>::update_counter(slot& counter, std::uint64_t tag, const grid& now, Change& change) noexcept
-    -> std::optional<outcome>
+bool table<Policy>::update_counter(slot& counter, std::uint64_t tag, const grid& now, Change& change,
+                                   outcome& done) noexcept
 {
     for (;;) {
         const auto was = peek(counter);
-        if ((was.head & tag_mask_) != tag || (was.head & claim_bit) != 0) [[unlikely]] return std::nullopt;
-        const auto before  = packing_.unpack(was, now);
-        auto       after   = before;
-        const auto granted = change(after);
-        if (after == before) return outcome{found::counter, granted, after};
-        auto next = packing_.pack(after, now);
+        if ((was.head & (tag_mask_ | claim_bit)) != tag) [[unlikely]] return false;
+        done.after = packing_.unpack(was, now);
+        if (!change(done.after, done.granted)) break;
+        auto next = packing_.pack(done.after, now);
         next.head |= tag;
-        if (replace(counter, was, next, now)) [[likely]] return outcome{found::counter, granted, after};
+        if (replace(counter, was, next)) [[likely]] break;
     }
+    return true;
 }
 
 template <policy Policy>
-bool table<Policy>::replace(slot& counter, const slot& was, const slot& next, const grid&) noexcept
+bool table<Policy>::replace(slot& counter, const slot& was, const slot& next) noexcept
 {
     if constexpr (packing<Policy>::word_is_unique) return swap_word(counter, was.word, next.word);
     else return swap(counter, was, next);
@@ -178,18 +172,17 @@ bool table<Policy>::replace(slot& counter, const slot& was, const slot& next, co
 
 template <policy Policy>
 template <class Change>
-auto table<Policy>::update(const key& who, const grid& now, Change&& change) noexcept -> outcome
+bool table<Policy>::update(const key& who, const grid& now, Change&& change, outcome& done) noexcept
 {
-    const auto tag = tag_of(who);
-    if (auto* const counter = find(who, tag))
-        if (const auto done = update_counter(*counter, tag, now, change)) return *done;
-    return {};
+    const auto  tag     = tag_of(who);
+    auto* const counter = find(who, tag);
+    return counter != nullptr && update_counter(*counter, tag, now, change, done);
 }
 
 template <policy Policy>
 template <class Change, class First>
-auto table<Policy>::update_or_insert(const Policy& limit, const key& who, const grid& now, instant at,
-                                     Change&& change, First&& first) noexcept -> outcome
+bool table<Policy>::update_or_insert(const Policy& limit, const key& who, const grid& now, instant at,
+                                     Change&& change, First&& first, outcome& done) noexcept
 {
     const auto    tag     = tag_of(who);
     const slot*   claimed = nullptr;  // the claim that was there before the present look began
@@ -197,20 +190,20 @@ auto table<Policy>::update_or_insert(const Policy& limit, const key& who, const 
     for (;;) {
         const auto seen = collect(limit, who, tag, now, at);
         if (seen.counter != nullptr) {
-            if (const auto done = update_counter(*seen.counter, tag, now, change)) return *done;
+            if (update_counter(*seen.counter, tag, now, change, done)) return true;
             claimed = nullptr;
         } else if (seen.claim == nullptr) {
-            if (seen.free == nullptr) return {.where = found::no_room};
+            if (seen.free == nullptr) return false;
             nonce = fresh_nonce();
             if (swap(*seen.free, seen.was, {tag | claim_bit, nonce})) claimed = seen.free;
         } else if (seen.claim != claimed || seen.nonce != nonce || !seen.alone) {
             claimed = seen.claim, nonce = seen.nonce;  // not seen alone from its beginning: look again
         } else {
-            auto       begun   = first();
-            const auto granted = change(begun);
-            auto       next    = packing_.pack(begun, now);
+            done = {0, first()};
+            change(done.after, done.granted);
+            auto next = packing_.pack(done.after, now);
             next.head |= tag;
-            if (swap(*seen.claim, {tag | claim_bit, nonce}, next)) return {found::counter, granted, begun};
+            if (swap(*seen.claim, {tag | claim_bit, nonce}, next)) return true;
             claimed = nullptr;
         }
     }
