@@ -20,14 +20,15 @@
 
 namespace weir {
 
-/// How many may be inside at once. A limit of 0 refuses everything.
-struct inflight_options {
+/// How many may be inside at once. A limit of 0 refuses everything. Aligned to be one atomic word,
+/// so that both limits change in one step.
+struct alignas(8) inflight_options {
     static constexpr std::uint32_t unlimited = ~std::uint32_t{0};
 
     std::uint32_t per_key  = unlimited;  ///< Places of one key; by default only the total counts.
     std::uint32_t in_total = 1024;       ///< Places of all keys; memory is taken for so many.
 
-    friend constexpr bool operator==(const inflight_options&, const inflight_options&) = default;
+    friend constexpr bool operator==(inflight_options, inflight_options) = default;
 };
 
 /// Which of the two limits the figures of a decision are of.
@@ -71,35 +72,10 @@ private:
     inflight_bound bound_;
 };
 
-namespace detail {
-
-/// A mutex of four bytes, so that there can be one for each bucket. Whoever waits sleeps: a holder
-/// that was scheduled away is not spun for.
-class small_mutex {
-public:
-    void lock() noexcept
-    {
-        auto is = open;
-        if (word_.compare_exchange_strong(is, locked, std::memory_order_acquire)) [[likely]] return;
-        while (word_.exchange(awaited, std::memory_order_acquire) != open)
-            word_.wait(awaited, std::memory_order_relaxed);
-    }
-    void unlock() noexcept
-    {
-        if (word_.exchange(open, std::memory_order_release) == awaited) word_.notify_one();
-    }
-
-private:
-    static constexpr std::uint32_t open = 0, locked = 1, awaited = 2;
-    std::atomic<std::uint32_t>     word_{open};
-};
-
-}  // namespace detail
-
 /// At most `per_key` places of one key and `in_total` of all are held at any moment, whatever the
-/// number of threads: looking and taking are one step, done while the key's bucket is locked. It is
-/// never refused while a place is free. Thread-safe; memory is taken by the constructor only, 56
-/// bytes for each place in total. Must outlive its permits, and decisions borrow its name.
+/// number of threads, and nobody is refused while a place is free: looking and taking are one step,
+/// done while the key's bucket is locked. Thread-safe. Memory is taken by the constructor only, 88
+/// bytes for each place in total. Must outlive its permits; decisions borrow its name.
 class inflight {
 public:
     /// Its policy id in the digest layout; the window there is 0.
@@ -117,15 +93,18 @@ public:
     permit enter(const key& who) noexcept;
 
     /// Places held now, by everybody or by one: gauges, which may be past when they are read.
-    [[nodiscard]] std::uint32_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
-    [[nodiscard]] std::uint32_t held(const subject& who) const noexcept { return held(digest(who)); }
+    [[nodiscard]] std::uint32_t held() const noexcept { return held_.load(relaxed); }
+    [[nodiscard]] std::uint32_t held(const subject& who) const noexcept
+    {
+        return held(digest(who));
+    }
     [[nodiscard]] std::uint32_t held(const key& who) const noexcept;
 
     /// Other limits for those who enter from now on; who is inside stays. False, and nothing
     /// changes, for a total above the one given at construction, which memory was taken for.
     bool set_limits(const inflight_options& limits) noexcept;
 
-    [[nodiscard]] inflight_options   limits() const noexcept;
+    [[nodiscard]] inflight_options   limits() const noexcept { return limits_.load(relaxed); }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] std::size_t        bytes() const noexcept;
 
@@ -135,7 +114,8 @@ public:
 private:
     friend class permit;
 
-    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    static constexpr std::uint32_t none    = ~std::uint32_t{0};
+    static constexpr auto          relaxed = std::memory_order_relaxed;
 
     /// Who is inside. `next` is an index into `more_`.
     struct holder {
@@ -144,9 +124,9 @@ private:
         std::uint32_t next = none;
     };
     /// The holders of one hash: the first stands here, the others, seldom any, in `more_`.
-    struct alignas(32) bucket {
-        holder              first;
-        detail::small_mutex mutex;
+    struct alignas(64) bucket {
+        holder     first;
+        std::mutex mutex;
     };
     /// What an ask met and left behind.
     struct standing {
@@ -161,22 +141,22 @@ private:
     void     leave(const key& who) noexcept;
     permit   told(const key& who, const standing& seen) noexcept;
 
-    [[nodiscard]] bucket& bucket_of(const key& who) const noexcept;
-    [[nodiscard]] holder* find(bucket& in, const key& who) const noexcept;
-    holder&               begin(bucket& in, const key& who) noexcept;
-    void                  end(bucket& in, holder& gone) noexcept;
+    [[nodiscard]] std::size_t buckets() const noexcept { return std::max<std::size_t>(places_, 1); }
+    [[nodiscard]] bucket&     bucket_of(const key& who) const noexcept;
+    [[nodiscard]] holder*     find(bucket& in, const key& who) const noexcept;
+    holder&                   begin(bucket& in, const key& who) noexcept;
+    void                      end(bucket& in, holder& gone) noexcept;
 
-    std::string                name_;
-    weir::digest               digest_;
-    std::uint32_t              places_;
-    std::atomic<std::uint32_t> per_key_;
-    std::atomic<std::uint32_t> in_total_;
-    std::unique_ptr<bucket[]>  buckets_;
-    std::unique_ptr<holder[]>  more_;
+    std::string                   name_;
+    weir::digest                  digest_;
+    std::uint32_t                 places_;  // the most that in_total can be
+    std::atomic<inflight_options> limits_;
+    std::unique_ptr<bucket[]>     buckets_;
+    std::unique_ptr<holder[]>     more_;
 
     alignas(64) std::atomic<std::uint32_t> held_{0};
-    detail::small_mutex unused_mutex_;  // locked after a bucket's, never before
-    std::uint32_t       unused_;        // the first holder in `more_` that no bucket has
+    std::mutex    unused_mutex_;  // locked after a bucket's, never before
+    std::uint32_t unused_ = 0;    // the first holder in `more_` that no bucket has
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -188,9 +168,8 @@ inline void permit::leave::operator()(inflight* from) const noexcept
 
 inline inflight::inflight(std::string_view name, const inflight_options& limits)
     : name_(name), digest_(hash_seed::of_process(), id, name, duration::zero()),
-      places_(std::max<std::uint32_t>(limits.in_total, 1)), per_key_(limits.per_key),
-      in_total_(limits.in_total), buckets_(std::make_unique<bucket[]>(places_)),
-      more_(std::make_unique<holder[]>(places_)), unused_(0)
+      places_(limits.in_total), limits_(limits), buckets_(std::make_unique<bucket[]>(buckets())),
+      more_(std::make_unique<holder[]>(buckets()))
 {
     for (std::uint32_t i = 1; i < places_; ++i) more_[i - 1].next = i;
 }
@@ -221,7 +200,7 @@ inline bool inflight::take_of_all(standing& seen) noexcept
     do
         if (seen.of_all >= seen.limits.in_total) return false;
     while (!held_.compare_exchange_weak(seen.of_all, seen.of_all + 1, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed));
+                                        relaxed));
     ++seen.of_all;
     return true;
 }
@@ -237,15 +216,15 @@ inline void inflight::leave(const key& who) noexcept
 
 inline permit inflight::told(const key& who, const standing& seen) noexcept
 {
-    const auto room = [](std::uint32_t most, std::uint32_t taken) { return most - std::min(most, taken); };
-    const auto left_to_key = room(seen.limits.per_key, seen.of_key);
-    const auto left_to_all = room(seen.limits.in_total, seen.of_all);
-    const auto bound = left_to_all < left_to_key ? inflight_bound::in_total : inflight_bound::per_key;
+    const auto left   = [](auto most, auto taken) { return most - std::min(most, taken); };
+    const auto of_key = left(seen.limits.per_key, seen.of_key);
+    const auto of_all = left(seen.limits.in_total, seen.of_all);
+    const auto bound  = of_all < of_key ? inflight_bound::in_total : inflight_bound::per_key;
 
     weir::decision made{.verdict = seen.admitted ? verdict::admitted : verdict::refused,
                         .limiter = name_,
-                        .limit = bound == inflight_bound::per_key ? seen.limits.per_key : seen.limits.in_total,
-                        .left  = std::min(left_to_key, left_to_all)};
+                        .limit   = of_all < of_key ? seen.limits.in_total : seen.limits.per_key,
+                        .left    = std::min(of_key, of_all)};
     if (!seen.admitted) made.retry_after.reset();
     return {{seen.admitted ? this : nullptr, permit::leave{who}}, made, bound};
 }
@@ -300,19 +279,13 @@ inline std::uint32_t inflight::held(const key& who) const noexcept
 inline bool inflight::set_limits(const inflight_options& limits) noexcept
 {
     if (limits.in_total > places_) return false;
-    per_key_.store(limits.per_key, std::memory_order_relaxed);
-    in_total_.store(limits.in_total, std::memory_order_relaxed);
+    limits_.store(limits, relaxed);
     return true;
-}
-
-inline inflight_options inflight::limits() const noexcept
-{
-    return {per_key_.load(std::memory_order_relaxed), in_total_.load(std::memory_order_relaxed)};
 }
 
 inline std::size_t inflight::bytes() const noexcept
 {
-    return sizeof(*this) + places_ * (sizeof(bucket) + sizeof(holder));
+    return sizeof(*this) + buckets() * (sizeof(bucket) + sizeof(holder));
 }
 
 }  // namespace weir

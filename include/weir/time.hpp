@@ -31,6 +31,9 @@ using instant = std::chrono::sys_time<duration>;
 /// The nanoseconds from `earlier` to `later`, which must not be before it: never overflows.
 [[nodiscard]] constexpr std::uint64_t ticks_between(instant earlier, instant later) noexcept;
 
+/// `a + b`, held at the ends of the type instead of wrapping. Constant time.
+[[nodiscard]] constexpr duration saturating_add(duration a, duration b) noexcept;
+
 /// How many whole windows lie between the Unix epoch and `at`, rounded down (negative before it).
 /// `window` must be positive.
 [[nodiscard]] constexpr std::int64_t window_index(instant at, duration window) noexcept;
@@ -50,6 +53,11 @@ constexpr instant saturating_add(instant at, duration by) noexcept
     if (!__builtin_add_overflow(at.time_since_epoch().count(), by.count(), &sum))
         return instant(duration(sum));
     return by.count() > 0 ? instant::max() : instant::min();
+}
+
+constexpr duration saturating_add(duration a, duration b) noexcept
+{
+    return saturating_add(instant(a), b).time_since_epoch();
 }
 
 constexpr duration saturating_sub(instant later, instant earlier) noexcept

@@ -14,6 +14,7 @@ enum class warning : std::uint8_t {
     hops_with_public_peer,     ///< A header is believed by position, and the peer is public.
     forwarded_header_ignored,  ///< A forwarded header arrives, and nobody is trusted.
     trust_covers_everything,   ///< The trusted ranges hold the whole internet.
+    limiter_per_request,       ///< One limiter is made again and again.
 };
 
 /// The name, as in docs/warnings.md.
@@ -36,6 +37,7 @@ constexpr std::string_view name(warning of) noexcept
     case warning::hops_with_public_peer: return "hops_with_public_peer";
     case warning::forwarded_header_ignored: return "forwarded_header_ignored";
     case warning::trust_covers_everything: return "trust_covers_everything";
+    case warning::limiter_per_request: return "limiter_per_request";
     }
     return "unnamed";
 }
@@ -53,6 +55,9 @@ constexpr std::string_view text(warning of) noexcept
     case warning::trust_covers_everything:
         return "the trusted ranges hold every public address, so the leftmost entry of the header "
                "is believed and clients choose their own keys: list your own proxies only";
+    case warning::limiter_per_request:
+        return "one limiter was made ten thousand times, which takes a lock each time: make it once, "
+               "beside its store, and share it";
     }
     return "";
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// The core in one include: policies, the in-process stores, limiters, sets, occupancy.
+// The core in one include: policies, the stores of one process, limiters, sets, client addresses.
 
 #include "weir/admit_all.hpp"
 #include "weir/decision.hpp"
+#include "weir/extract/client_ip.hpp"
 #include "weir/key.hpp"
 #include "weir/limiter.hpp"
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
 #include "weir/policy/sliding_window.hpp"
 #include "weir/store/memory.hpp"
+#include "weir/store/sketch.hpp"
 #include "weir/time.hpp"

@@ -108,7 +108,7 @@ constexpr reading fixed_window::read(const state& s, std::uint64_t cost, instant
 
 constexpr instant fixed_window::judged_at(const state& s, instant at) const noexcept
 {
-    return std::max(at, seen_at(s, at).start);
+    return at >= s.start ? at : std::max(at, seen_at(s, at).start);
 }
 
 constexpr instant fixed_window::lapses(const decision& made) const noexcept

@@ -54,6 +54,7 @@ struct sliding_window {
 private:
     [[nodiscard]] constexpr std::uint64_t ticks() const noexcept;
     [[nodiscard]] constexpr instant       end(const state& s) const noexcept;
+    [[nodiscard]] constexpr duration      until_end(const state& seen, instant at) const noexcept;
     [[nodiscard]] constexpr state         seen_at(const state& s, instant at) const noexcept;
     [[nodiscard]] constexpr std::uint64_t room(const state& seen, instant at) const noexcept;
     [[nodiscard]] constexpr instant first_fit(const state& seen, std::uint64_t cost) const noexcept;
@@ -79,6 +80,13 @@ constexpr std::uint64_t sliding_window::ticks() const noexcept
 constexpr instant sliding_window::end(const state& s) const noexcept
 {
     return saturating_add(s.start, window);
+}
+
+/// From `at` to the end of the window that it was found in, or sat out before.
+constexpr duration sliding_window::until_end(const state& seen, instant at) const noexcept
+{
+    if (at < seen.start) return saturating_sub(end(seen), at);
+    return window - duration(static_cast<std::int64_t>(ticks_between(seen.start, at)));
 }
 
 /// The state as an ask of instant `at` meets it: rolled on when its window is over, and kept when
@@ -157,13 +165,14 @@ constexpr reading sliding_window::read(const state& s, std::uint64_t cost, insta
     told.fits = cost <= told.left;
     told.ever = cost <= limit;
     if (!told.fits && told.ever) told.wait = saturating_sub(first_fit(seen, cost), at);
-    if (seen.current > 0 || seen.previous > 0) told.reset_after = saturating_sub(recovered_at(seen), at);
+    if (seen.current > 0) told.reset_after = saturating_add(until_end(seen, at), window);
+    else if (seen.previous > 0) told.reset_after = until_end(seen, at);
     return told;
 }
 
 constexpr instant sliding_window::judged_at(const state& s, instant at) const noexcept
 {
-    return std::max(at, seen_at(s, at).start);
+    return at >= s.start ? at : std::max(at, seen_at(s, at).start);
 }
 
 constexpr instant sliding_window::lapses(const decision& made) const noexcept

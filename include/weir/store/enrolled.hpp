@@ -13,6 +13,7 @@
 
 #include "weir/policy.hpp"
 #include "weir/time.hpp"
+#include "weir/warning.hpp"
 
 namespace weir {
 
@@ -22,14 +23,18 @@ namespace weir {
 template <template <class> class Counters>
 class enrolled {
 public:
+    explicit enrolled(warning_listener warn) noexcept : warn_(warn) {}
+
     /// The counters of this limiter; made by `make()` when it is new.
     template <policy Policy, class Make>
     Counters<Policy>& find_or_make(std::string_view name, const Policy& limit, Make&& make)
     {
         const std::lock_guard turn(mutex_);
         for (const auto& one : all_)
-            if (one->kind == &kind_of<Policy> && one->window == limit.window && one->name == name)
+            if (one->kind == &kind_of<Policy> && one->window == limit.window && one->name == name) {
+                if (++one->times == too_often && warn_ != nullptr) warn_(warning::limiter_per_request);
                 return static_cast<held<Policy>&>(*one).counters;
+            }
         auto  made     = std::make_unique<held<Policy>>(name, limit, make());
         auto& counters = made->counters;
         all_.push_back(std::move(made));
@@ -46,6 +51,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t too_often = 10'000;
+
     template <policy Policy>
     static inline const char kind_of = 0;  // its address stands for the type
 
@@ -57,6 +64,7 @@ private:
         std::string name;
         const void* kind;
         duration    window;
+        std::size_t times = 1;
     };
 
     template <policy Policy>
@@ -71,6 +79,7 @@ private:
         Counters<Policy>&                 counters;
     };
 
+    warning_listener                    warn_;
     mutable std::mutex                  mutex_;
     std::vector<std::unique_ptr<entry>> all_;
 };

@@ -19,6 +19,7 @@
 #include "weir/store/state_sketch.hpp"
 #include "weir/store/table.hpp"
 #include "weir/time.hpp"
+#include "weir/warning.hpp"
 
 namespace weir {
 
@@ -33,6 +34,7 @@ struct memory_options {
     weir::overflow overflow = weir::overflow::sketch;  ///< For the keys beyond them.
     instant (*clock)()      = &weir::now;              ///< Asked where the caller hands in no instant.
     std::optional<hash_seed> seed = std::nullopt;      ///< Of the keys; by default the process's own, random.
+    warning_listener         warn = &warn_on_stderr;   ///< Told once of each warning (docs/warnings.md).
 };
 
 /// The counters of one limiter: a table, and a sketch for what finds no slot in it.
@@ -68,7 +70,7 @@ private:
 };
 
 /// Thread-safe; must outlive the limiters on it. Each enrolled limiter has `max_keys` of its own.
-/// Memory is taken when a limiter is enrolled, about 35 bytes for each of `max_keys`, and is never
+/// Memory is taken when a limiter is enrolled, about 38 bytes for each of `max_keys`, and is never
 /// more than `bytes()`.
 class memory_store {
 public:
@@ -217,7 +219,7 @@ double memory_counters<Policy>::overflow_error(const Policy& limit, instant at) 
 }
 
 inline memory_store::memory_store(const memory_options& options)
-    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process())
+    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()), enrolled_(options.warn)
 {
     if (options.max_keys == 0) detail::invalid("memory_store: max_keys is 0; at least 1 is allowed");
 }

@@ -48,7 +48,10 @@ public:
 
     [[nodiscard]] constexpr grid at(instant at) const noexcept
     {
-        return {window_index(at, window_), window_start(at, window_)};  // one division for both
+        const auto index = window_index(at, window_);  // one division for both
+        const auto since = static_cast<std::uint64_t>(at.time_since_epoch().count()) -
+                           static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(window_.count());
+        return {index, saturating_add(at, -duration(static_cast<std::int64_t>(since)))};
     }
 
     /// The start of the window that is nearest to the ask's among those with this stamp.

@@ -17,6 +17,7 @@
 #include "weir/store/enrolled.hpp"
 #include "weir/store/state_sketch.hpp"
 #include "weir/time.hpp"
+#include "weir/warning.hpp"
 
 namespace weir {
 
@@ -24,6 +25,7 @@ struct sketch_options {
     sketch_size size        = {};           ///< Of each enrolled limiter; see sketch_size::for_keys.
     instant (*clock)()      = &weir::now;   ///< Asked where the caller hands in no instant.
     std::optional<hash_seed> seed = std::nullopt;  ///< Of the keys; by default the process's own, random.
+    warning_listener         warn = &warn_on_stderr;  ///< Told once of each warning (docs/warnings.md).
 };
 
 /// The sketch of one limiter.
@@ -83,7 +85,7 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 inline sketch_store::sketch_store(const sketch_options& options)
-    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process())
+    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()), enrolled_(options.warn)
 {
     if (const auto wrong = options.size.complaint(); !wrong.empty()) detail::invalid(wrong);
 }

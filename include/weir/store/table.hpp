@@ -35,7 +35,7 @@ public:
     using state = typename Policy::state;
 
     static constexpr std::size_t slots_per_line = 4;
-    static constexpr double      load           = 0.6;  ///< Keys to slots at the stated capacity.
+    static constexpr double      load           = 0.53;  ///< Keys to slots at the stated capacity.
 
     table(const Policy& limit, std::size_t max_keys)
         : packing_(limit), tag_mask_(~std::uint64_t{0} << packing_.stamp_bits()),
