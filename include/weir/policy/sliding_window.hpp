@@ -93,11 +93,12 @@ constexpr duration sliding_window::until_end(const state& seen, instant at) cons
 /// the clock has stepped back a little.
 constexpr sliding_window::state sliding_window::seen_at(const state& s, instant at) const noexcept
 {
-    const auto length = static_cast<std::uint64_t>(window.count());
+    const auto length  = static_cast<std::uint64_t>(window.count());
+    const bool touched = s.current > 0 || s.previous > 0;
     if (at < s.start) {
-        if (!detail::too_far_ahead(s.start, at, window)) return s;
+        if (touched && !detail::too_far_ahead(s.start, at, window)) return s;
     } else if (const auto since = ticks_between(s.start, at); since < length) {
-        if (s.current > 0 || s.previous > 0) return s;
+        if (touched) return s;
     } else if (since - length < length && s.current > 0) {
         return {end(s), 0, s.current};
     }

@@ -87,8 +87,6 @@ class packing<fixed_window> {
 public:
     constexpr explicit packing(const fixed_window& limit) noexcept : windows_(limit.window) {}
 
-    static constexpr bool word_is_unique = false;
-
     [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
     [[nodiscard]] constexpr int  stamp_bits() const noexcept { return windows_.bits() + 1; }
     [[nodiscard]] constexpr grid at(instant at) const noexcept { return windows_.at(at); }
@@ -112,8 +110,6 @@ template <>
 class packing<sliding_window> {
 public:
     constexpr explicit packing(const sliding_window& limit) noexcept : windows_(limit.window) {}
-
-    static constexpr bool word_is_unique = false;
 
     [[nodiscard]] static constexpr std::uint64_t most() noexcept { return full; }
     [[nodiscard]] constexpr int  stamp_bits() const noexcept { return windows_.bits() + 3; }
@@ -144,10 +140,6 @@ template <>
 class packing<gcra> {
 public:
     constexpr explicit packing(const gcra&) noexcept {}
-
-    /// The instant of a spend is later than all that a slot held when it was let to another key, so
-    /// a word that is found again is the same state of the same key, and it alone may be swapped.
-    static constexpr bool word_is_unique = true;
 
     [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
     [[nodiscard]] static constexpr int  stamp_bits() noexcept { return 1; }

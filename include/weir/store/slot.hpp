@@ -62,11 +62,4 @@ inline bool swap(slot& at, const slot& expected, const slot& desired) noexcept
 #endif
 }
 
-/// Replaces only the word: half the price, for states whose every value is written once.
-inline bool swap_word(slot& at, std::uint64_t expected, std::uint64_t desired) noexcept
-{
-    return __atomic_compare_exchange_n(&at.word, &expected, desired, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
-}
-
 }  // namespace weir
