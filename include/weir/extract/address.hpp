@@ -239,7 +239,7 @@ inline std::string to_string(const address& of)
     const auto  bytes = of.bytes();
     std::string text;
     if (of.is_v4()) {
-        for (std::size_t i = 0; i < 4; ++i) text += (i ? "." : "") + std::to_string(bytes[i]);
+        for (std::size_t i = 0; i < 4; ++i) text.append(i ? "." : "").append(std::to_string(bytes[i]));
         return text;
     }
     const auto  group = [&](std::size_t i) { return bytes[2 * i] << 8 | bytes[2 * i + 1]; };

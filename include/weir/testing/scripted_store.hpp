@@ -47,7 +47,9 @@ struct recorded_ask {
 class scripted_store {
 public:
     template <policy Policy>
-    using enrolment = weir::digest;
+    struct enrolment {
+        weir::digest digest;
+    };
 
     static constexpr bool on_callers_clock = true;
 
@@ -65,17 +67,22 @@ public:
     [[nodiscard]] std::vector<recorded_ask> asked() const;
 
     template <policy Policy>
-    weir::digest enrol(std::string_view name, const Policy& limit, outage_rule = fail_closed)
+    enrolment<Policy> enrol(std::string_view name, const Policy& limit, outage_rule = fail_closed)
     {
-        return weir::digest(hash_seed{}, Policy::id, name, limit.window);
+        return {weir::digest(hash_seed{}, Policy::id, name, limit.window)};
     }
-    [[nodiscard]] key digest(const weir::digest& limiter, const subject& who) const noexcept { return limiter(who); }
-
     template <policy Policy>
-    [[nodiscard]] bool holds(const weir::digest&, const Policy&) const noexcept { return true; }
-
+    [[nodiscard]] key digest(const enrolment<Policy>& limiter, const subject& who) const noexcept
+    {
+        return limiter.digest(who);
+    }
     template <policy Policy>
-    reply<Policy> answer(const weir::digest&, const ask<Policy>& question, instant at);
+    [[nodiscard]] bool holds(const enrolment<Policy>&, const Policy&) const noexcept
+    {
+        return true;
+    }
+    template <policy Policy>
+    reply<Policy> answer(const enrolment<Policy>&, const ask<Policy>& question, instant at);
 
     [[nodiscard]] instant now() const { return clock_(); }
 
@@ -115,7 +122,7 @@ inline scripted_answer scripted_store::next(const recorded_ask& question)
 }
 
 template <policy Policy>
-reply<Policy> scripted_store::answer(const weir::digest&, const ask<Policy>& question, instant at)
+reply<Policy> scripted_store::answer(const enrolment<Policy>&, const ask<Policy>& question, instant at)
 {
     const auto    line = next({question.who, question.verb, question.cost, question.times, at});
     reply<Policy> told{.at = at, .basis = line.basis};
