@@ -37,11 +37,14 @@ struct sketch_size {
     [[nodiscard]] std::string complaint() const;
 
     /// The cell of `who` in `row`: the rows' hashes are high + row × low (Kirsch and Mitzenmacher,
-    /// "Less hashing, same performance", 2006) of a digest that is keyed already.
+    /// "Less hashing, same performance", 2006) of a digest that is keyed already. Each is mixed once
+    /// more: else two keys that meet in two rows meet in the others too, and errors are up to
+    /// twenty times what `wrong_share` says.
     [[nodiscard]] constexpr std::size_t cell(const key& who, std::size_t row) const noexcept
     {
         __extension__ using wide = unsigned __int128;
-        const auto hash          = who.high + row * (who.low | 1);
+        auto hash                = who.high + row * (who.low | 1);
+        hash                     = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15;
         return row * width + static_cast<std::size_t>(wide{hash} * width >> 64);
     }
 
@@ -111,7 +114,8 @@ inline sketch_size sketch_size::for_keys(std::uint64_t keys, double error, std::
 
 inline double sketch_size::wrong_share(std::uint64_t keys) const noexcept
 {
-    const auto others = static_cast<double>(keys == 0 ? 0 : keys - 1);
+    if (keys <= 1) return 0;
+    const auto others = static_cast<double>(keys - 1);
     const auto shared = -std::expm1(others * std::log1p(-1.0 / static_cast<double>(width)));
     return std::pow(shared, static_cast<double>(depth));
 }

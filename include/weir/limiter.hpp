@@ -107,8 +107,8 @@ public:
     template <identity Who>
     void charge(const Who& who, spending what) const noexcept { charge(who, what, present()); }
 
-    /// Puts back what `made` took. Nothing happens for a refusal, for an estimate, or once the
-    /// charged window is over.
+    /// Puts back what `made`, a decision of `admit`, took. Nothing happens for a refusal, for what no
+    /// counter paid (an estimate, an outage), or once the charged window is over.
     template <identity Who>
     void give_back(const Who& who, const decision& made, std::same_as<instant> auto at) const noexcept
     {
@@ -222,12 +222,13 @@ private:
 
     reply<Policy> ask_for(verb act, const key& who, std::uint64_t cost, instant lapses, instant at) const noexcept
     {
-        return store_->answer(enrolment_, {.who = who, .limit = limit(), .cost = cost, .verb = act, .lapses = lapses}, at);
+        return store_->answer(
+            enrolment_, ask<Policy>{.who = who, .limit = limit(), .cost = cost, .verb = act, .lapses = lapses}, at);
     }
 
     void put_back(const key& who, const decision& made, std::uint64_t units, instant at) const noexcept
     {
-        if (!made || units == 0 || made.basis == basis::estimated) return;
+        if (!made || units == 0 || made.basis >= basis::estimated) return;
         ask_for(verb::give_back, who, units, limit().lapses(made), at);
     }
 

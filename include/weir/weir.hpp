@@ -6,6 +6,7 @@
 #include "weir/admit_all.hpp"
 #include "weir/decision.hpp"
 #include "weir/extract/client_ip.hpp"
+#include "weir/inflight.hpp"
 #include "weir/key.hpp"
 #include "weir/limiter.hpp"
 #include "weir/policy/fixed_window.hpp"

@@ -67,7 +67,8 @@ public:
     {
         for (int step = 0; step < steps; ++step) {
             move_on();
-            if (auto wrong = ask(); !wrong.empty()) return wrong + " at step " + std::to_string(step);
+            if (auto wrong = ask(); !wrong.empty())
+                return wrong + " at step " + std::to_string(step);
         }
         return "";
     }
@@ -79,11 +80,14 @@ private:
     {
         const auto length = limit_.window.count();
         const auto into   = ticks(at_) % length;
-        const auto by     = [&](std::int64_t least, std::int64_t most) { at_ += weir::duration(random_number<std::int64_t>(random_, least, most)); };
+        const auto by     = [&](std::int64_t least, std::int64_t most) {
+            at_ += weir::duration(random_number<std::int64_t>(random_, least, most));
+        };
         if (chance(random_, 50)) return;
         if (chance(random_, 50)) by(0, length / 8);
         else if (chance(random_, 30)) by(0, 2 * length);
-        else if (chance(random_, 30)) by(length - into - 1, length - into + 1);  // an edge of windows
+        else if (chance(random_, 30))
+            by(length - into - 1, length - into + 1);  // an edge of windows
         else if (chance(random_, 40)) by(-length / 2, 1);
         else if (chance(random_, 10)) by(-5'400'000'000'000, -3'500'000'000'000);  // about an hour
         else if (chance(random_, 10)) by(0, 500'000'000'000'000);
@@ -118,7 +122,8 @@ private:
         const auto told = cost == 0 ? due_.peek(0, ticks(at_)) : due_.spend(cost, ticks(at_));
         const auto made = fast_.admit(who, {cost}, at_);
         if (auto wrong = difference(made, told); !wrong.empty()) return "memory: admit: " + wrong;
-        if (auto wrong = difference(slow_.admit(who, {cost}, at_), told); !wrong.empty()) return "slow: admit: " + wrong;
+        if (auto wrong = difference(slow_.admit(who, {cost}, at_), told); !wrong.empty())
+            return "slow: admit: " + wrong;
         if (made) made_ = made, given_back_ = false;
         else wait_ = made.retry_after;
         return "";
@@ -127,8 +132,10 @@ private:
     std::string look(std::uint64_t cost)
     {
         const auto told = due_.peek(cost, ticks(at_));
-        if (auto wrong = difference(fast_.peek(who, {cost}, at_), told); !wrong.empty()) return "memory: peek: " + wrong;
-        if (auto wrong = difference(slow_.peek(who, {cost}, at_), told); !wrong.empty()) return "slow: peek: " + wrong;
+        if (auto wrong = difference(fast_.peek(who, {cost}, at_), told); !wrong.empty())
+            return "memory: peek: " + wrong;
+        if (auto wrong = difference(slow_.peek(who, {cost}, at_), told); !wrong.empty())
+            return "slow: peek: " + wrong;
         return "";
     }
 
@@ -136,12 +143,16 @@ private:
     /// they fit if each of those before retries as soon as it may.
     std::string merged()
     {
-        const auto                units = std::min<std::uint64_t>(std::max<std::uint64_t>(cost(), 1), limit_.capacity() + 1);
-        const auto                times = random_number<std::uint64_t>(random_, 2, 6);
-        const weir::ask<Policy>   question{.who = fast_.digest(who), .limit = limit_, .cost = units, .times = times};
-        const weir::ask<Policy>   mapped{.who = slow_.digest(who), .limit = limit_, .cost = units, .times = times};
-        weir::merged_callers      fast(question, table_.answer(table_counters(), question, at_), "walk", at_);
-        weir::merged_callers      slow(mapped, map_.answer(map_counters(), mapped, at_), "walk", at_);
+        const auto units =
+            std::min<std::uint64_t>(std::max<std::uint64_t>(cost(), 1), limit_.capacity() + 1);
+        const auto              times = random_number<std::uint64_t>(random_, 2, 6);
+        const weir::ask<Policy> question{
+            .who = fast_.digest(who), .limit = limit_, .cost = units, .times = times};
+        const weir::ask<Policy> mapped{
+            .who = slow_.digest(who), .limit = limit_, .cost = units, .times = times};
+        weir::merged_callers fast(question, table_.answer(table_counters(), question, at_), "walk",
+                                  at_);
+        weir::merged_callers slow(mapped, map_.answer(map_counters(), mapped, at_), "walk", at_);
         std::optional<oracle<Policy>> retrying;
         auto                          retry_at = ticks(at_);
         for (std::uint64_t i = 0; i < times; ++i) {
@@ -154,8 +165,10 @@ private:
                     told.retry_after = retry_at - ticks(at_);
                 }
             }
-            if (auto wrong = difference(fast.next(), told); !wrong.empty()) return "memory: merged: " + wrong;
-            if (auto wrong = difference(slow.next(), told); !wrong.empty()) return "slow: merged: " + wrong;
+            if (auto wrong = difference(fast.next(), told); !wrong.empty())
+                return "memory: merged: " + wrong;
+            if (auto wrong = difference(slow.next(), told); !wrong.empty())
+                return "slow: merged: " + wrong;
         }
         return look(1);
     }
@@ -190,9 +203,11 @@ private:
         auto changed  = limit_;
         changed.limit = random_number<std::uint64_t>(random_, 0, 2 * limit_.limit + 2);
         if constexpr (requires { changed.burst; })
-            changed = Policy{.limit = changed.limit, .window = limit_.window, .burst = changed.limit};
-        if (!fast_.set_limit(changed) || !slow_.set_limit(changed)) return "the limit was not changed";
-        limit_ = changed;
+            changed =
+                Policy{.limit = changed.limit, .window = limit_.window, .burst = changed.limit};
+        if (!fast_.set_limit(changed) || !slow_.set_limit(changed))
+            return "the limit was not changed";
+        limit_      = changed;
         given_back_ = true;
         due_.set_limit(changed);
         return "";
@@ -222,10 +237,13 @@ Policy some_limit(reference::generator& random)
     const auto limit  = random_number<std::uint64_t>(random, 0, chance(random, 80) ? 6 : 40);
     if constexpr (requires(Policy p) { p.burst; }) {
         if (limit > 0 && chance(random, 30))
-            return weir::gcra::at_most(limit, window, {.burst = random_number<std::uint64_t>(random, 1, limit)});
-        return {.limit = limit, .window = window, .burst = std::max<std::uint64_t>(limit, random_number<std::uint64_t>(random, 1, 9))};
-    }
-    else return {.limit = limit, .window = window};
+            return weir::gcra::at_most(limit, window,
+                                       {.burst = random_number<std::uint64_t>(random, 1, limit)});
+        return {.limit  = limit,
+                .window = window,
+                .burst =
+                    std::max<std::uint64_t>(limit, random_number<std::uint64_t>(random, 1, 9))};
+    } else return {.limit = limit, .window = window};
 }
 
 template <class Policy>

@@ -3,7 +3,7 @@
 #include "weir/count_min_sketch.hpp"
 
 #include "catch.hpp"
-#include "crew.hpp"
+#include "race/crew.hpp"
 #include "weir/limiter.hpp"
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
@@ -38,12 +38,14 @@ constexpr weir::key crowded(std::uint64_t number)
 
 TEST_CASE("raised by many threads at once, no key is counted too low", "[count_min_sketch]")
 {
-    constexpr std::uint64_t keys = 8, each = 30;
-    std::atomic<int>        low{0}, exact{0};
+    constexpr std::uint64_t  keys = 8, each = 30;
+    const std::size_t        rounds = race::many(5'000);
+    std::atomic<int>         low{0};
+    std::atomic<std::size_t> exact{0};
     for (const std::size_t threads : {2U, 8U}) {
         weir::count_min_sketch cells({.width = 8, .depth = 4});
         race::all_at_once(
-            threads, 3'000,
+            threads, rounds,
             [&](std::size_t thread, std::size_t) {
                 for (std::uint64_t i = 0; i < keys * each; ++i)
                     cells.raise(crowded(thread % 2 == 0 ? i % keys : keys - 1 - i % keys), 1);
@@ -56,7 +58,7 @@ TEST_CASE("raised by many threads at once, no key is counted too low", "[count_m
             });
     }
     CHECK(low == 0);
-    CHECK(exact == 2 * 3'000 * keys);
+    CHECK(exact == 2 * rounds * keys);
 }
 
 TEST_CASE("a single key raised by two threads in step is counted exactly or over, never under",
@@ -65,7 +67,8 @@ TEST_CASE("a single key raised by two threads in step is counted exactly or over
     weir::count_min_sketch cells({.width = 64, .depth = 4});
     std::atomic<int>       low{0};
     race::all_at_once(
-        2, 100'000, [&](std::size_t, std::size_t round) { cells.raise(crowded(round % 3), 1); },
+        2, race::many(300'000),
+        [&](std::size_t, std::size_t round) { cells.raise(crowded(round % 3), 1); },
         [&](std::size_t round) {
             const auto told = cells.estimate(crowded(round % 3));
             low += told < 2;
@@ -101,7 +104,7 @@ TEMPLATE_TEST_CASE("a key in a sketch asked by many threads at once is admitted 
     for (const std::size_t threads : {2U, 8U}) {
         std::atomic<int> admitted{0}, over{0}, under{0};
         race::all_at_once(
-            threads, 2'000,
+            threads, race::many(5'000),
             [&](std::size_t, std::size_t round) {
                 for (int i = 0; i < limit; ++i)
                     admitted += bool(per_key.admit(crowded(1), at_round(round + threads * 10'000)));
@@ -126,7 +129,7 @@ TEMPLATE_TEST_CASE("keys that share cells of a sketch are never admitted over th
     std::array<std::atomic<int>, keys> admitted{};
     std::atomic<int>                   over{0};
     race::all_at_once(
-        4, 5'000,
+        4, race::many(10'000),
         [&](std::size_t thread, std::size_t round) {
             for (std::uint64_t i = 0; i < keys * limit; ++i) {
                 const auto which = (i + thread) % keys;

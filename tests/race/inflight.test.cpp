@@ -3,7 +3,7 @@
 #include "weir/inflight.hpp"
 
 #include "catch.hpp"
-#include "crew.hpp"
+#include "race/crew.hpp"
 
 #include <array>
 #include <atomic>
@@ -95,7 +95,7 @@ TEST_CASE("two threads that enter with one new key at once make one counter of i
     std::array<std::optional<weir::permit>, 2> kept;
     std::atomic<int>                         wrong{0};
     race::all_at_once(
-        2, 200'000,
+        2, race::many(200'000),
         [&](std::size_t thread, std::size_t round) {
             // Four keys of one bucket in turn, so that holders come and go beside it.
             kept[thread].emplace(uploads.enter(weir::key{1, round % 4}));
@@ -143,7 +143,7 @@ TEST_CASE("limits that change while others enter hold for all who enter after th
     std::atomic<int>  wrong{0};
     std::atomic<bool> over{false};
     const auto        change = [&] {
-        for (int i = 0; i < 100'000; ++i) {
+        for (int i = 0; i < 1'000'000; ++i) {
             uploads.set_limits({.per_key = 4, .in_total = 8});
             uploads.set_limits({.per_key = 1, .in_total = 2});
         }

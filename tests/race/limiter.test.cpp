@@ -3,7 +3,7 @@
 #include "weir/limiter.hpp"
 
 #include "catch.hpp"
-#include "crew.hpp"
+#include "race/crew.hpp"
 #include "weir/admit_all.hpp"
 #include "weir/store/memory.hpp"
 
@@ -40,7 +40,7 @@ TEMPLATE_TEST_CASE("two sets at once for the last places of both limits: one is 
     };
     leave_one(0);
     race::all_at_once(
-        2, 200'000,
+        2, race::many(200'000),
         [&](std::size_t thread, std::size_t round) {
             const auto who = std::to_string(round);
             const auto at  = at_round(round);
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("a set that loses its last place to a single ask leaves no un
     weir::limiter      b("b", TestType{.limit = 1, .window = 1s}, counters);
     std::atomic<int>   set{0}, single{0}, both{0}, neither{0}, torn{0};
     race::all_at_once(
-        2, 200'000,
+        2, race::many(200'000),
         [&](std::size_t thread, std::size_t round) {
             const auto who = std::to_string(round);
             const auto at  = at_round(round);
@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("a limit that changes while asked is one of the two in every 
     weir::limiter      per_key("changing", large, counters);
     std::atomic<int>   admitted{0}, wrong{0};
     race::all_at_once(
-        4, 20'000,
+        4, race::many(20'000),
         [&](std::size_t thread, std::size_t round) {
             const auto who = std::to_string(round);
             for (int i = 0; i < 20; ++i) {

@@ -16,7 +16,8 @@ namespace reference {
 /// Milliseconds from 2026-01-01T00:00:00Z, an edge of all windows that divide a day.
 constexpr weir::instant t(std::int64_t milliseconds)
 {
-    return std::chrono::sys_days(std::chrono::year(2026) / 1 / 1) + std::chrono::milliseconds(milliseconds);
+    return std::chrono::sys_days(std::chrono::year(2026) / 1 / 1) +
+           std::chrono::milliseconds(milliseconds);
 }
 
 template <class Policy>
@@ -45,7 +46,8 @@ public:
 };
 
 /// The most units admitted in any half-open span of this length. The instants are in order.
-inline std::uint64_t most_in_any_span(const std::vector<weir::instant>& admitted, weir::duration span)
+inline std::uint64_t most_in_any_span(const std::vector<weir::instant>& admitted,
+                                      weir::duration                    span)
 {
     std::uint64_t most  = 0;
     std::size_t   first = 0;

@@ -69,7 +69,7 @@ struct windowed {
     }
     wide all_back(const log& all) const
     {
-        wide last = 0;
+        wide last = INT64_MIN;
         for (const auto& one : all)
             if (one.units > 0) last = std::max(last, window_of(one.at, length) + memory * length);
         return last;
@@ -80,14 +80,17 @@ struct windowed {
     void drop_spent(log& all, wide) const
     {
         const auto last = last_window(all);
-        std::erase_if(all, [&](const taken& one) { return window_of(one.at, length) <= last - memory * length; });
+        std::erase_if(all, [&](const taken& one) {
+            return window_of(one.at, length) <= last - memory * length;
+        });
     }
 
     /// Takes back the latest of what was taken in the window that ends at `lapses`.
     void give_back(log& all, wide units, wide lapses, wide at) const
     {
         if (at >= lapses || all.empty() || last_window(all) + length != lapses) return;
-        for (auto one = all.rbegin(); one != all.rend() && window_of(one->at, length) + length == lapses; ++one) {
+        for (auto one = all.rbegin();
+             one != all.rend() && window_of(one->at, length) + length == lapses; ++one) {
             const auto back = std::min(one->units, units);
             one->units -= back;
             units -= back;
@@ -138,7 +141,8 @@ struct definition<weir::gcra> {
     wide limit, burst, interval;
 
     explicit definition(const weir::gcra& of)
-        : limit(static_cast<wide>(of.limit)), burst(static_cast<wide>(of.limit == 0 ? 0 : of.burst)),
+        : limit(static_cast<wide>(of.limit)),
+          burst(static_cast<wide>(of.limit == 0 ? 0 : of.burst)),
           interval(limit == 0 ? 0 : (of.window.count() + limit - 1) / limit)
     {
     }
@@ -149,7 +153,8 @@ struct definition<weir::gcra> {
     {
         wide full_at = INT64_MIN;
         for (const auto& one : all)
-            full_at = one.units >= 0 ? std::max(full_at, one.at) + one.units : std::max(one.at, full_at + one.units);
+            full_at = one.units >= 0 ? std::max(full_at, one.at) + one.units
+                                     : std::max(one.at, full_at + one.units);
         return full_at;
     }
     log believed(const log& all, wide at) const
@@ -243,23 +248,27 @@ private:
     told refusal(const log& seen, std::uint64_t cost, std::int64_t at) const
     {
         told answer;
-        answer.left = static_cast<std::uint64_t>(last_true(0, limit_.capacity(), [&](wide units) {
-            return limit_.fits(seen, units, at);
-        }));
+        answer.left = static_cast<std::uint64_t>(last_true(
+            0, limit_.capacity(), [&](wide units) { return limit_.fits(seen, units, at); }));
         if (static_cast<wide>(cost) <= limit_.capacity()) answer.retry_after = wait(seen, cost, at);
-        if (!seen.empty()) answer.reset_after = std::max<std::int64_t>(0, static_cast<std::int64_t>(limit_.all_back(seen) - at));
+        if (!seen.empty())
+            answer.reset_after =
+                std::max<std::int64_t>(0, static_cast<std::int64_t>(limit_.all_back(seen) - at));
         answer.at = static_cast<std::int64_t>(limit_.judged(seen, at));
         return answer;
     }
 
     std::int64_t wait(const log& seen, std::uint64_t cost, wide at) const
     {
-        const auto refused = [&](wide by) { return !limit_.fits(seen, static_cast<wide>(cost), at + by); };
+        const auto refused = [&](wide by) {
+            return !limit_.fits(seen, static_cast<wide>(cost), at + by);
+        };
         if (!refused(0)) return 0;
         return static_cast<std::int64_t>(last_true(0, limit_.all_back(seen) - at, refused) + 1);
     }
 
-    /// The last in [from, to] of which `holds` is true, where it is true up to there; `from` if none.
+    /// The last in [from, to] of which `holds` is true, where it is true up to there; `from` if
+    /// none.
     template <class Holds>
     static wide last_true(wide from, wide to, Holds&& holds)
     {

@@ -20,10 +20,7 @@ Number random_number(generator& random, Number least, Number most)
     return static_cast<Number>(static_cast<std::uint64_t>(least) + by);
 }
 
-inline bool chance(generator& random, unsigned percent)
-{
-    return random() % 100 < percent;
-}
+inline bool chance(generator& random, unsigned percent) { return random() % 100 < percent; }
 
 /// WEIR_STEPS of the environment, or `otherwise`.
 inline std::uint64_t steps(std::uint64_t otherwise)

@@ -23,7 +23,7 @@ class slow_store {
 public:
     template <weir::policy Policy>
     struct counters {
-        weir::digest                               digest;
+        weir::digest                                digest;
         std::map<weir::key, typename Policy::state> states = {};
     };
     template <weir::policy Policy>
@@ -35,7 +35,7 @@ public:
     counters<Policy>* enrol(std::string_view name, const Policy& limit, weir::outage_rule = {})
     {
         const std::lock_guard turn(mutex_);
-        auto& known = limiters_[{std::string(name), Policy::id, limit.window}];
+        auto&                 known = limiters_[{std::string(name), Policy::id, limit.window}];
         if (!known)
             known = std::make_shared<counters<Policy>>(
                 counters<Policy>{weir::digest({}, Policy::id, name, limit.window)});
@@ -55,7 +55,8 @@ public:
     }
 
     template <weir::policy Policy>
-    weir::reply<Policy> answer(counters<Policy>* limiter, const weir::ask<Policy>& question, weir::instant at)
+    weir::reply<Policy> answer(counters<Policy>* limiter, const weir::ask<Policy>& question,
+                               weir::instant at)
     {
         const std::lock_guard turn(mutex_);
         auto&                 state = limiter->states[question.who];
@@ -65,12 +66,17 @@ public:
         case weir::verb::spend:
             said.granted = limit.spend(state, question.cost, question.times, at);
             break;
-        case weir::verb::charge: limit.charge(state, question.cost * question.times, at); break;
+        case weir::verb::charge:
+            limit.charge(state, question.cost * question.times, at);
+            break;
         case weir::verb::give_back:
             limit.give_back(state, question.cost * question.times, question.lapses, at);
             break;
-        case weir::verb::forget: state = {}; break;
-        case weir::verb::peek: break;
+        case weir::verb::forget:
+            state = {};
+            break;
+        case weir::verb::peek:
+            break;
         }
         said.after = state;
         said.at    = limit.judged_at(state, at);
@@ -82,7 +88,7 @@ public:
 private:
     using identity = std::tuple<std::string, int, weir::duration>;
 
-    std::mutex                                 mutex_;
+    std::mutex                                mutex_;
     std::map<identity, std::shared_ptr<void>> limiters_;
 };
 

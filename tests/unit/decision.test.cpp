@@ -30,10 +30,12 @@ TEST_CASE("a decision that nobody filled in refuses", "[decision]")
     CHECK(admitted(0));
 }
 
-TEST_CASE("the tighter of two is the refusal, then the longer wait, then the less left", "[decision]")
+TEST_CASE("the tighter of two is the refusal, then the longer wait, then the less left",
+          "[decision]")
 {
-    const std::vector<weir::decision> from_tight_to_loose{refused(std::nullopt, 9), refused(60s, 8), refused(1s, 2),
-                                                          refused(1s, 3),           admitted(0),     admitted(5)};
+    const std::vector<weir::decision> from_tight_to_loose{
+        refused(std::nullopt, 9), refused(60s, 8), refused(1s, 2),
+        refused(1s, 3),           admitted(0),     admitted(5)};
     for (std::size_t a = 0; a < from_tight_to_loose.size(); ++a)
         for (std::size_t b = 0; b < from_tight_to_loose.size(); ++b)
             CHECK(weir::tighter(from_tight_to_loose[a], from_tight_to_loose[b]) == (a < b));

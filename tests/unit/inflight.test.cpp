@@ -281,14 +281,15 @@ TEST_CASE("a decision tells the limit that leaves less room, and no time", "[inf
     weir::inflight uploads("uploads", {.per_key = 2, .in_total = 4});
 
     const auto first = uploads.enter("a");
-    CHECK(first.decision() == weir::decision{.verdict = weir::verdict::admitted, .limiter = "uploads",
-                                             .limit = 2, .left = 1});
+    const weir::decision admitted{
+        .verdict = weir::verdict::admitted, .limiter = "uploads", .limit = 2, .left = 1};
+    CHECK(first.decision() == admitted);
     const auto second = uploads.enter("a");
     CHECK(second.decision().left == 0);
 
     const auto third = uploads.enter("a");
-    CHECK(third.decision() == weir::decision{.verdict = weir::verdict::refused, .limiter = "uploads",
-                                             .limit = 2, .left = 0, .retry_after = std::nullopt});
+    const weir::decision refused{.limiter = "uploads", .limit = 2, .retry_after = std::nullopt};
+    CHECK(third.decision() == refused);
     CHECK(third.bound() == weir::inflight_bound::per_key);
 
     const auto fourth = uploads.enter("b");  // one place left to b, and one in total

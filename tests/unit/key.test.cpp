@@ -36,20 +36,19 @@ struct transcript {
 
 constexpr weir::hash_seed seed{.low = 1, .high = 2};
 
-weir::key key_of(const weir::subject& who)
-{
-    return weir::digest(seed, 1, "ip", 60s)(who);
-}
+weir::key key_of(const weir::subject& who) { return weir::digest(seed, 1, "ip", 60s)(who); }
 
 }  // namespace
 
-TEST_CASE("the digest layout is version, policy, name, window and then each part with its length", "[key]")
+TEST_CASE("the digest layout is version, policy, name, window and then each part with its length",
+          "[key]")
 {
     transcript hash;
     weir::feed_limit(hash, 3, "ip", weir::duration(0x0102));
     weir::feed_subject(hash, weir::parts("ab"sv, ""sv));
     CHECK(hash.bytes == "\x01\x03\x02\x00ip\x02\x01\x00\x00\x00\x00\x00\x00"
-                        "\x02\x00\x00\x00\x00\x00\x00\x00" "ab"
+                        "\x02\x00\x00\x00\x00\x00\x00\x00"
+                        "ab"
                         "\x00\x00\x00\x00\x00\x00\x00\x00"sv);
 }
 
@@ -95,7 +94,8 @@ TEST_CASE("a type that shows its bytes is a part like text", "[key]")
         std::string_view bytes() const { return "\x0a\x00\x00\x01"sv; }
     };
     CHECK(key_of(address()) == key_of("\x0a\x00\x00\x01"sv));
-    CHECK(key_of(weir::parts(address(), "x"sv)) == key_of(weir::parts("\x0a\x00\x00\x01"sv, "x"sv)));
+    CHECK(key_of(weir::parts(address(), "x"sv)) ==
+          key_of(weir::parts("\x0a\x00\x00\x01"sv, "x"sv)));
 }
 
 TEST_CASE("keys have one order, the high half first", "[key]")

@@ -49,9 +49,9 @@ TEST_CASE("SipHash-1-3-128 gives the published digests of 0 to 63 bytes", "[sip_
 
 TEST_CASE("bytes fed in any two or three pieces hash as when fed at once", "[sip_hash]")
 {
-    const auto bytes = counting_bytes(40);
-    const auto whole = weir::sip_hash(counting_seed).feed(bytes).finish();
-    const std::string_view all = bytes;
+    const auto             bytes = counting_bytes(40);
+    const auto             whole = weir::sip_hash(counting_seed).feed(bytes).finish();
+    const std::string_view all   = bytes;
     for (std::size_t first = 0; first <= all.size(); ++first)
         for (std::size_t second = first; second <= all.size(); ++second) {
             weir::sip_hash hash(counting_seed);
@@ -67,7 +67,8 @@ TEST_CASE("a number is fed as its eight bytes with the lowest first, at any offs
         weir::sip_hash hash(counting_seed);
         hash.feed(counting_bytes(before));
         auto as_bytes = hash;
-        REQUIRE(hash.feed(std::uint64_t{0x0102030405060708}).finish() == as_bytes.feed(number).finish());
+        REQUIRE(hash.feed(std::uint64_t{0x0102030405060708}).finish() ==
+                as_bytes.feed(number).finish());
     }
 }
 
@@ -95,7 +96,8 @@ TEST_CASE("each half of the seed changes both halves of the hash", "[sip_hash]")
     };
     const auto base = with(0, 0);
     for (unsigned bit = 0; bit < 64; ++bit)
-        for (const auto& other : {with(std::uint64_t{1} << bit, 0), with(0, std::uint64_t{1} << bit)}) {
+        for (const auto& other :
+             {with(std::uint64_t{1} << bit, 0), with(0, std::uint64_t{1} << bit)}) {
             CHECK(other.low != base.low);
             CHECK(other.high != base.high);
         }

@@ -92,6 +92,7 @@ TEST_CASE("now() never steps back, in one thread or between several", "[time]")
 
 TEST_CASE("now() is within a second of the system clock where that one is not set back", "[time]")
 {
-    const auto system = std::chrono::time_point_cast<weir::duration>(std::chrono::system_clock::now());
+    const auto system =
+        std::chrono::time_point_cast<weir::duration>(std::chrono::system_clock::now());
     CHECK(std::chrono::abs(weir::now() - system) < 1s);
 }

@@ -68,6 +68,7 @@ private:
     [[nodiscard]] constexpr duration        tolerance() const noexcept;
     [[nodiscard]] constexpr duration        worth(std::uint64_t units) const noexcept;
     [[nodiscard]] constexpr instant         seen_at(const state& s, instant at) const noexcept;
+    [[nodiscard]] constexpr duration        spare_of(instant seen, instant at) const noexcept;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -117,17 +118,24 @@ constexpr instant gcra::seen_at(const state& s, instant at) const noexcept
     return ticks_between(at, s.full_at) > believed ? at : s.full_at;
 }
 
+/// What may still be taken, as time. No more than instants can hold: at their end nothing is granted
+/// that could not be counted.
+constexpr duration gcra::spare_of(instant seen, instant at) const noexcept
+{
+    return saturating_add(at, tolerance()) - seen;
+}
+
 constexpr std::uint64_t gcra::spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept
 {
     if (cost > capacity() || (limit == 0 && cost == 0)) return 0;
     const auto seen  = seen_at(s, at);
-    const auto spare = tolerance() - (seen - at);
+    const auto spare = spare_of(seen, at);
     const auto granted =
         spare < duration::zero()
             ? 0
             : detail::how_often(static_cast<std::uint64_t>(spare.count()),
                                 static_cast<std::uint64_t>(worth(cost).count()), times);
-    if (granted > 0) s.full_at = saturating_add(seen, worth(cost * granted));
+    if (granted > 0) s.full_at = seen + worth(cost * granted);
     return granted;
 }
 
@@ -146,9 +154,9 @@ constexpr void gcra::give_back(state& s, std::uint64_t cost, instant lapses, ins
 
 constexpr reading gcra::read(const state& s, std::uint64_t cost, instant at) const noexcept
 {
-    const auto owed  = seen_at(s, at) - at;
-    const auto spare = tolerance() - owed;
-    reading    told{.reset_after = owed};
+    const auto seen  = seen_at(s, at);
+    const auto spare = spare_of(seen, at);
+    reading    told{.reset_after = seen - at};
     if (spare >= interval && limit > 0)
         told.left = static_cast<std::uint64_t>(spare.count()) / static_cast<std::uint64_t>(interval.count());
     told.fits = cost <= told.left;

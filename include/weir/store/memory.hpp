@@ -189,6 +189,9 @@ reply<Policy> memory_counters<Policy>::begin(ask<Policy> question, instant at) n
     return overflow_answer(question, now, at);
 }
 
+/// Counts in the sketch. An insertion of the key that is under way may have looked into the sketch
+/// before that: it begins again, or if it has ended already, the counter it made decides after all.
+/// Of two such asks both units may then be counted twice, never less than once.
 template <policy Policy>
 reply<Policy> memory_counters<Policy>::overflow_answer(const ask<Policy>& question, const grid& now,
                                                        instant at) noexcept
@@ -197,12 +200,11 @@ reply<Policy> memory_counters<Policy>::overflow_answer(const ask<Policy>& questi
     overflowed_.store(true);
     const auto made = overflow_->answer(question, at);
     if (made.granted == 0 && question.verb == verb::spend) return made;
-    // An insertion under way may have looked before: it begins again, or is charged after the fact.
+
     table_.clear_claims(question.who);
-    const auto units = question.cost * (question.verb == verb::spend ? made.granted : question.times);
-    const auto charge = [&](state& s, std::uint64_t&) { return question.limit.charge(s, units, at), true; };
-    outcome    charged;
-    table_.update(question.who, now, charge, charged);
+    const auto act = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
+    outcome    done;
+    if (table_.update(question.who, now, act, done)) return told(question, done, basis::estimated, at);
     return made;
 }
 

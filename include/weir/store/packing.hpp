@@ -32,15 +32,15 @@ struct grid {
     instant      start = {};
 };
 
-/// The index of a window, modulo a power of two that spans 2.3 years or 2^31 windows, whichever is
-/// less. A state is told apart from one of half that age or more; what lies beyond reads as over.
+/// The index of a window, modulo a power of two that spans at least 2.2 years, or 2^31 windows where
+/// windows are under 33 ms. A state that nobody asked for during just that span, less the hour that a
+/// clock may step back, and whose slot nobody else took, is read as one of the hour ahead. Windows of
+/// 1 ms wrap after 25 days.
 class window_stamp {
 public:
     constexpr explicit window_stamp(duration window) noexcept
         : window_(window),
-          bits_(std::clamp(static_cast<int>(std::bit_width(std::uint64_t{1} << 56) -
-                                            std::bit_width(static_cast<std::uint64_t>(window.count()))) + 1,
-                           2, 31))
+          bits_(std::clamp(57 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(window.count()))), 2, 31))
     {
     }
 

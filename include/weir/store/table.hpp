@@ -31,7 +31,7 @@ namespace weir {
 /// counter. A claim counts as recovered: a thread that dies in between holds nothing.
 ///
 /// Two keys share a counter if both a line and the tag agree. The tag is what the stamp of the
-/// packing leaves of 64 bits, 35 for sliding windows of a second: then, of a million keys in a full
+/// packing leaves of 64 bits, 34 for sliding windows of a second: then, of a million keys in a full
 /// table, 0.0001 are expected to share one.
 template <policy Policy>
 class table {
@@ -251,12 +251,13 @@ void table<Policy>::note(collected& seen, slot& one, const slot& is) const noexc
     }
 }
 
-/// The first free slot, one that nobody claims if there is one.
+/// The first free slot: an empty one if there is one, since what has recovered by a clock that then
+/// steps back has not; and last one that somebody claims.
 template <policy Policy>
 void table<Policy>::note_free(collected& seen, slot& one, const slot& is, bool recovered) const noexcept
 {
-    const bool better = seen.free == nullptr || ((seen.was.head & claim_bit) != 0 && (is.head & claim_bit) == 0);
-    if (recovered && better) seen.free = &one, seen.was = is;
+    const auto rank = [](const slot& free) { return free.head == 0 ? 2 : (free.head & claim_bit) == 0 ? 1 : 0; };
+    if (recovered && (seen.free == nullptr || rank(is) > rank(seen.was))) seen.free = &one, seen.was = is;
 }
 
 template <policy Policy>

@@ -54,7 +54,8 @@ public:
     static constexpr bool on_callers_clock = true;
 
     /// An empty script admits everything.
-    explicit scripted_store(std::vector<scripted_answer> script = {}, instant (*clock)() = &weir::now)
+    explicit scripted_store(std::vector<scripted_answer> script = {},
+                            instant (*clock)()                  = &weir::now)
         : script_(std::move(script)), clock_(clock)
     {
     }
@@ -122,7 +123,8 @@ inline scripted_answer scripted_store::next(const recorded_ask& question)
 }
 
 template <policy Policy>
-reply<Policy> scripted_store::answer(const enrolment<Policy>&, const ask<Policy>& question, instant at)
+reply<Policy> scripted_store::answer(const enrolment<Policy>&, const ask<Policy>& question,
+                                     instant at)
 {
     const auto    line = next({question.who, question.verb, question.cost, question.times, at});
     reply<Policy> told{.at = at, .basis = line.basis};

@@ -20,7 +20,8 @@ template <policy Policy, class Store>
     requires store_of<Store, Policy>
 class twin {
 public:
-    twin(Store& store, std::string_view name, const Policy& limit, std::string_view who = "somebody")
+    twin(Store& store, std::string_view name, const Policy& limit,
+         std::string_view who = "somebody")
         : store_(&store), limit_(limit), enrolment_(store.enrol(name, limit, fail_closed)),
           who_(store.digest(enrolment_, who))
     {
@@ -52,12 +53,12 @@ private:
     bool          told_alike(const ask<Policy>& question, const reply<Policy>& said,
                              const reply<Policy>& due, instant asked);
 
-    Store*                                      store_;
-    Policy                                      limit_;
-    typename Store::template enrolment<Policy>  enrolment_;
-    key                                         who_;
-    typename Policy::state                      state_ = {};
-    decision                                    made_  = {};
+    Store*                                     store_;
+    Policy                                     limit_;
+    typename Store::template enrolment<Policy> enrolment_;
+    key                                        who_;
+    typename Policy::state                     state_ = {};
+    decision                                   made_  = {};
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ bool twin<Policy, Store>::told_alike(const ask<Policy>& question, const reply<Po
     merged_callers own(question, due, {}, asked);
     bool           alike = true;
     for (auto callers = question.times; callers > 0; --callers) {
-        made_          = question.verb == verb::spend ? ours.next() : told(question, said, {}, asked);
+        made_ = question.verb == verb::spend ? ours.next() : told(question, said, {}, asked);
         auto expected  = question.verb == verb::spend ? own.next() : told(question, due, {}, asked);
         expected.basis = made_.basis;
         alike &= made_ == expected;
@@ -92,31 +93,40 @@ bool twin<Policy, Store>::told_alike(const ask<Policy>& question, const reply<Po
 }
 
 template <policy Policy, class Store>
-    requires store_of<Store, Policy>
-reply<Policy> twin<Policy, Store>::answer(ask<Policy> question, instant at)
-{
-    question.who   = who_;
-    question.limit = limit_;
-    if constexpr (Store::on_callers_clock) return store_->answer(enrolment_, question, at);
-    else return store_->answer(enrolment_, question);
-}
+    requires store_of<Store, Policy> reply<Policy> twin<Policy, Store>::answer(ask<Policy> question,
+                                                                               instant     at)
+    {
+        question.who   = who_;
+        question.limit = limit_;
+        if constexpr (Store::on_callers_clock) return store_->answer(enrolment_, question, at);
+        else return store_->answer(enrolment_, question);
+    }
 
 template <policy Policy, class Store>
-    requires store_of<Store, Policy>
-reply<Policy> twin<Policy, Store>::by_policy(const ask<Policy>& question, instant at)
-{
-    const auto    units = question.cost * question.times;
-    reply<Policy> due;
-    switch (question.verb) {
-        case verb::spend: due.granted = limit_.spend(state_, question.cost, question.times, at); break;
-        case verb::charge: limit_.charge(state_, units, at); break;
-        case verb::give_back: limit_.give_back(state_, units, question.lapses, at); break;
-        case verb::forget: state_ = {}; break;
-        case verb::peek: break;
+    requires store_of<Store, Policy> reply<Policy>
+    twin<Policy, Store>::by_policy(const ask<Policy>& question, instant at)
+    {
+        const auto    units = question.cost * question.times;
+        reply<Policy> due;
+        switch (question.verb) {
+        case verb::spend:
+            due.granted = limit_.spend(state_, question.cost, question.times, at);
+            break;
+        case verb::charge:
+            limit_.charge(state_, units, at);
+            break;
+        case verb::give_back:
+            limit_.give_back(state_, units, question.lapses, at);
+            break;
+        case verb::forget:
+            state_ = {};
+            break;
+        case verb::peek:
+            break;
+        }
+        due.after = state_;
+        due.at    = limit_.judged_at(state_, at);
+        return due;
     }
-    due.after = state_;
-    due.at    = limit_.judged_at(state_, at);
-    return due;
-}
 
 }  // namespace weir::testing

@@ -49,8 +49,9 @@ TEST_CASE("F24: the last instant of a window is in it and the next one is not", 
     CHECK(client.admit(noon + 60'000));
 }
 
-TEST_CASE("F26: twice the limit fits around an edge of windows, and then the wait is the window's rest",
-          "[fixed_window]")
+TEST_CASE(
+    "F26: twice the limit fits around an edge of windows, and then the wait is the window's rest",
+    "[fixed_window]")
 {
     one_client client(fixed_window{.limit = 60, .window = 1min});
     int        admitted = 0;
@@ -138,7 +139,8 @@ TEST_CASE("B27: a limit of 0 refuses, since no limit is the absence of the rule"
     CHECK(told.retry_after == std::nullopt);
 }
 
-TEST_CASE("O34: units given back after the window has turned do not make the new one richer", "[fixed_window]")
+TEST_CASE("O34: units given back after the window has turned do not make the new one richer",
+          "[fixed_window]")
 {
     one_client client(fixed_window{.limit = 2, .window = 1min});
     const auto first = client.admit(59'000);
@@ -159,7 +161,9 @@ TEST_CASE("units are given back to the window that they were taken from", "[fixe
     CHECK(client.limiter.peek("client", {}, t(59'999)).left == 2);
 }
 
-TEST_CASE("a small step back is judged in the window that is open, a step of over an hour is believed", "[fixed_window]")
+TEST_CASE(
+    "a small step back is judged in the window that is open, a step of over an hour is believed",
+    "[fixed_window]")
 {
     constexpr fixed_window limit{.limit = 2, .window = 1min};
     fixed_window::state    state;
@@ -175,8 +179,9 @@ TEST_CASE("a small step back is judged in the window that is open, a step of ove
 
 TEST_CASE("the worse of two states of a fixed_window leaves no more than either", "[fixed_window]")
 {
-    constexpr fixed_window              limit{.limit = 10, .window = 1s};
-    const std::vector<fixed_window::state> states{{}, {t(0), 3}, {t(0), 7}, {t(1'000), 2}, {t(2'000), 9}};
+    constexpr fixed_window                 limit{.limit = 10, .window = 1s};
+    const std::vector<fixed_window::state> states{
+        {}, {t(0), 3}, {t(0), 7}, {t(1'000), 2}, {t(2'000), 9}};
     for (const auto& a : states)
         for (const auto& b : states)
             for (const auto at : {t(0), t(1'500), t(2'500)}) {

@@ -16,8 +16,9 @@ using reference::one_client;
 using reference::t;
 using weir::sliding_window;
 
-TEST_CASE("O23: 10 at the end of a window leave none at the start of the next, and one at a tenth of it",
-          "[sliding_window]")
+TEST_CASE(
+    "O23: 10 at the end of a window leave none at the start of the next, and one at a tenth of it",
+    "[sliding_window]")
 {
     one_client client(sliding_window{.limit = 10, .window = 1min});
     CHECK(client.admitted(11, 59'000) == 10);
@@ -27,7 +28,8 @@ TEST_CASE("O23: 10 at the end of a window leave none at the start of the next, a
     CHECK(client.admit(66'000));
 }
 
-TEST_CASE("O24, P18: the worst trailing window holds 199 of 100, and no aligned one over 100", "[sliding_window]")
+TEST_CASE("O24, P18: the worst trailing window holds 199 of 100, and no aligned one over 100",
+          "[sliding_window]")
 {
     one_client                 client(sliding_window{.limit = 100, .window = 1s});
     std::vector<weir::instant> admitted;
@@ -38,7 +40,9 @@ TEST_CASE("O24, P18: the worst trailing window holds 199 of 100, and no aligned 
             if (client.admit(ms)) admitted.push_back(t(ms));
     CHECK(reference::most_in_any_span(admitted, 1s) == 199);
     for (std::int64_t start = 0; start < 4'000; start += 1'000) {
-        const auto inside = [&](weir::instant at) { return at >= t(start) && at < t(start + 1'000); };
+        const auto inside = [&](weir::instant at) {
+            return at >= t(start) && at < t(start + 1'000);
+        };
         CHECK(std::count_if(admitted.begin(), admitted.end(), inside) <= 100);
     }
 }
@@ -54,7 +58,8 @@ TEST_CASE("P16, P17: 600 pass at once, then one each tenth of a second", "[slidi
     CHECK(admitted == 599);
 }
 
-TEST_CASE("P19: 42 before and 18 now, a quarter in: 49.5 of 50, so one more does not fit", "[sliding_window]")
+TEST_CASE("P19: 42 before and 18 now, a quarter in: 49.5 of 50, so one more does not fit",
+          "[sliding_window]")
 {
     constexpr sliding_window limit{.limit = 50, .window = 1min};
     sliding_window::state    state{t(60'000), 18, 42};
@@ -62,7 +67,8 @@ TEST_CASE("P19: 42 before and 18 now, a quarter in: 49.5 of 50, so one more does
     CHECK(limit.read(state, 1, t(75'000)).left == 0);
 }
 
-TEST_CASE("P20: at one in 10 s a client paced by 10 s is let through every other time", "[sliding_window]")
+TEST_CASE("P20: at one in 10 s a client paced by 10 s is let through every other time",
+          "[sliding_window]")
 {
     one_client client(sliding_window{.limit = 1, .window = 10s});
     for (int i = 0; i < 10; ++i) CHECK(bool(client.admit(i * 10'000)) == (i % 2 == 0));
@@ -75,7 +81,8 @@ TEST_CASE("P21: refused asks are not counted", "[sliding_window]")
     CHECK(client.admit(60'000).retry_after == 12s);
 }
 
-TEST_CASE("P22: a flood has the limit first and one less in each window after it", "[sliding_window]")
+TEST_CASE("P22: a flood has the limit first and one less in each window after it",
+          "[sliding_window]")
 {
     one_client client(sliding_window{.limit = 10, .window = 10s});
     for (int window = 0; window < 4; ++window) {
@@ -106,9 +113,10 @@ TEST_CASE("section 2.7: the quoted wait is the exact one", "[sliding_window]")
         std::uint64_t  limit;
         weir::duration wait;
     };
-    const std::vector<row> rows{{0, 600, 500ms, 60s, 600, 59'600ms}, {600, 0, 0s, 60s, 600, 100ms},
-                                {600, 300, 30s, 60s, 600, 100ms},    {600, 300, 15s, 60s, 600, 15'100ms},
-                                {42, 18, 15s, 60s, 50, 714'286us},   {0, 1, 5s, 10s, 1, 15s}};
+    const std::vector<row> rows{
+        {0, 600, 500ms, 60s, 600, 59'600ms}, {600, 0, 0s, 60s, 600, 100ms},
+        {600, 300, 30s, 60s, 600, 100ms},    {600, 300, 15s, 60s, 600, 15'100ms},
+        {42, 18, 15s, 60s, 50, 714'286us},   {0, 1, 5s, 10s, 1, 15s}};
     for (const auto& row : rows) {
         const sliding_window  limit{.limit = row.limit, .window = row.window};
         sliding_window::state state{t(0), row.current, row.previous};
@@ -129,7 +137,8 @@ TEST_CASE("time finer than a microsecond is rounded against the client", "[slidi
     CHECK(limit.read(state, 1, t(0) + 1us).fits);
 }
 
-TEST_CASE("a key that sits out a step back is judged at the start of its window", "[sliding_window]")
+TEST_CASE("a key that sits out a step back is judged at the start of its window",
+          "[sliding_window]")
 {
     constexpr sliding_window limit{.limit = 10, .window = 1min};
     sliding_window::state    state{t(60'000), 2, 6};
@@ -139,7 +148,8 @@ TEST_CASE("a key that sits out a step back is judged at the start of its window"
     CHECK(limit.read(state, 3, t(-3'540'001)).left == 10);
 }
 
-TEST_CASE("a key to which all was given back does not hold an earlier ask to its window", "[sliding_window]")
+TEST_CASE("a key to which all was given back does not hold an earlier ask to its window",
+          "[sliding_window]")
 {
     constexpr sliding_window limit{.limit = 1, .window = 1s};
     sliding_window::state    state;
@@ -164,20 +174,30 @@ TEST_CASE("a debt reaches into the next window and no further", "[sliding_window
     CHECK(limit.read(state, 1, t(1'999)).left == 0);
 }
 
-TEST_CASE("a window of broken microseconds and a product over 2^63 are named in the complaint", "[sliding_window]")
+TEST_CASE("a window of broken microseconds and a product over 2^63 are named in the complaint",
+          "[sliding_window]")
 {
     CHECK(sliding_window{.limit = 1, .window = 1us}.complaint().empty());
-    CHECK(sliding_window{.limit = 1, .window = 1500ns}.complaint().find("microseconds") != std::string::npos);
+    CHECK(sliding_window{.limit = 1, .window = 1500ns}.complaint().find("microseconds") !=
+          std::string::npos);
     CHECK(!sliding_window{.limit = 1, .window = 0s}.complaint().empty());
     constexpr auto most = std::uint64_t{std::numeric_limits<std::int64_t>::max()} / 1'000'000;
     CHECK(sliding_window{.limit = most, .window = 1s}.complaint().empty());
-    CHECK(sliding_window{.limit = most + 1, .window = 1s}.complaint().find(std::to_string(most)) != std::string::npos);
+    CHECK(sliding_window{.limit = most + 1, .window = 1s}.complaint().find(std::to_string(most)) !=
+          std::string::npos);
 }
 
-TEST_CASE("the worse of two states of a sliding_window leaves no more than either", "[sliding_window]")
+TEST_CASE("the worse of two states of a sliding_window leaves no more than either",
+          "[sliding_window]")
 {
     constexpr sliding_window                 limit{.limit = 20, .window = 1s};
-    const std::vector<sliding_window::state> states{{}, {t(0), 3, 9}, {t(0), 7, 1}, {t(1'000), 2, 3}, {t(1'000), 1, 0}, {t(2'000), 9, 0}, {t(5'000), 1, 1}};
+    const std::vector<sliding_window::state> states{{},
+                                                    {t(0), 3, 9},
+                                                    {t(0), 7, 1},
+                                                    {t(1'000), 2, 3},
+                                                    {t(1'000), 1, 0},
+                                                    {t(2'000), 9, 0},
+                                                    {t(5'000), 1, 1}};
     for (const auto& a : states)
         for (const auto& b : states)
             for (const auto at : {t(500), t(1'500), t(2'500), t(5'500)}) {
