@@ -67,7 +67,7 @@ private:
 /// A limiter on a full table: each client was admitted once.
 template <class Policy>
 struct crowd {
-    weir::memory_store                         counters{{.max_keys = many_keys}};
+    weir::memory_store                        counters{{.max_keys = many_keys}};
     weir::limiter<Policy, weir::memory_store> limiter;
     weir::instant                             start = weir::now();
 
@@ -165,15 +165,15 @@ void hash_and_fetch_add(benchmark::State& state)
 
 void prefetched_fetch_add(benchmark::State& state)
 {
-    static field               all(crowd<weir::gcra>::of(cold_gcra).counters.bytes());
-    const auto                 lines = all.words.size() / 8;
-    const weir::hash_seed      seed{1, 2};
-    draw                       next(7);
+    static field                all(crowd<weir::gcra>::of(cold_gcra).counters.bytes());
+    const auto                  lines = all.words.size() / 8;
+    const weir::hash_seed       seed{1, 2};
+    draw                        next(7);
     std::array<std::size_t, 16> places{};
     while (state.KeepRunningBatch(16)) {
         for (auto& place : places) {
             const auto hash = hash_of(seed, client(next())).low;
-            place = scaled(hash, lines) * 8;
+            place           = scaled(hash, lines) * 8;
             __builtin_prefetch(&all.words[place], 1);
         }
         for (const auto place : places)
@@ -197,9 +197,10 @@ void hot_key(benchmark::State& state, Policy limit, weir::duration step)
 void hot_subject(benchmark::State& state)
 {
     weir::memory_store  counters({.max_keys = 1000});
-    const weir::limiter limiter("hot", weir::gcra{.limit = 1'000'000'000, .window = 1s, .burst = 1000}, counters);
-    auto                at     = weir::now();
-    std::uint64_t       number = 0;
+    const weir::limiter limiter(
+        "hot", weir::gcra{.limit = 1'000'000'000, .window = 1s, .burst = 1000}, counters);
+    auto          at     = weir::now();
+    std::uint64_t number = 0;
     for (auto _ : state) {
         const auto made = limiter.admit(client(number), at += 1ns);
         number          = made.left == 0xffff;  // never, but known only now: as the anchor
@@ -237,16 +238,17 @@ void crowd_passed(benchmark::State& state, Policy limit)
 
 void crowd_many(benchmark::State& state)
 {
-    auto&                         all = crowd<weir::gcra>::of(cold_gcra);
-    draw                          next(1);
+    auto&                          all = crowd<weir::gcra>::of(cold_gcra);
+    draw                           next(1);
     std::array<weir::decision, 16> made;
     while (state.KeepRunningBatch(16)) {
         std::array<client, 16> who{client(next()), client(next()), client(next()), client(next()),
                                    client(next()), client(next()), client(next()), client(next()),
                                    client(next()), client(next()), client(next()), client(next()),
                                    client(next()), client(next()), client(next()), client(next())};
-        const std::array<weir::subject, 16> subjects{who[0], who[1], who[2],  who[3],  who[4],  who[5],  who[6],  who[7],
-                                                     who[8], who[9], who[10], who[11], who[12], who[13], who[14], who[15]};
+        const std::array<weir::subject, 16> subjects{
+            who[0], who[1], who[2],  who[3],  who[4],  who[5],  who[6],  who[7],
+            who[8], who[9], who[10], who[11], who[12], who[13], who[14], who[15]};
         all.limiter.admit_many(subjects, made, all.start);
         benchmark::DoNotOptimize(made);
     }
@@ -257,7 +259,8 @@ void locked_map(benchmark::State& state)
 {
     static auto all = [] {
         auto made = std::make_unique<rivals::locked_map<Shards>>();
-        for (std::uint64_t i = 0; i < many_keys; ++i) (void)made->admit(client(i).bytes(), 1e9, 1e6);
+        for (std::uint64_t i = 0; i < many_keys; ++i)
+            (void)made->admit(client(i).bytes(), 1e9, 1e6);
         return made;
     }();
     draw next(1);
@@ -288,7 +291,8 @@ void our_sketch_digested(benchmark::State& state)
     draw                   next(3);
     for (auto _ : state) {
         const auto number = next();
-        benchmark::DoNotOptimize(all.raise({number * 0x9e3779b97f4a7c15, number * 0xa0761d6478bd642f}, 1));
+        benchmark::DoNotOptimize(
+            all.raise({number * 0x9e3779b97f4a7c15, number * 0xa0761d6478bd642f}, 1));
     }
 }
 
@@ -310,20 +314,24 @@ int only_decide(std::uint64_t decisions)
     const weir::limiter limiter("bench", cold_sliding, counters);
     const auto          at       = weir::now();
     std::uint64_t       admitted = 0;
-    for (std::uint64_t i = 0; i < decisions; ++i) admitted += bool(limiter.admit(client(i % 256), at));
+    for (std::uint64_t i = 0; i < decisions; ++i)
+        admitted += bool(limiter.admit(client(i % 256), at));
     return admitted == decisions ? 0 : 1;
 }
 
 /// Instructions that this program executes for so many decisions; 0 without valgrind.
 double counted_instructions(const char* self, std::uint64_t decisions)
 {
-    const auto command = "valgrind --tool=callgrind --callgrind-out-file=/dev/null '" + std::string(self) +
-                         "' --only-decide=" + std::to_string(decisions) + " 2>&1";
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(popen(command.c_str(), "r"), &pclose);
-    char   line[512];
-    double count = 0;
+    const auto command = "valgrind --tool=callgrind --callgrind-out-file=/dev/null '" +
+                         std::string(self) + "' --only-decide=" + std::to_string(decisions) +
+                         " 2>&1";
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(popen(command.c_str(), "r"),
+                                                                 &pclose);
+    char                                                  line[512];
+    double                                                count = 0;
     while (output && std::fgets(line, sizeof line, output.get()))
-        if (const char* at = std::strstr(line, "Collected : ")) count = std::strtod(at + 12, nullptr);
+        if (const char* at = std::strstr(line, "Collected : "))
+            count = std::strtod(at + 12, nullptr);
     return count;
 }
 
@@ -339,14 +347,18 @@ void register_all()
     RegisterBenchmark("hot_clock_inside", hot_clock);
     RegisterBenchmark("dependent_miss", dependent_miss);
     RegisterBenchmark("crowd_clock_inside/gcra", crowd_clock<weir::gcra>, cold_gcra);
-    RegisterBenchmark("crowd_clock_inside/sliding", crowd_clock<weir::sliding_window>, cold_sliding);
+    RegisterBenchmark("crowd_clock_inside/sliding", crowd_clock<weir::sliding_window>,
+                      cold_sliding);
     RegisterBenchmark("locked_map", locked_map<1>);
     RegisterBenchmark("locked_map_64", locked_map<64>);
 
     RegisterBenchmark("uncontended_cas", uncontended_cas);
-    RegisterBenchmark("hot_gcra_refused", hot_key<weir::gcra>, weir::gcra{.limit = 100'000'000, .window = 1s, .burst = 10}, 1ns);
-    RegisterBenchmark("hot_gcra_admitted", hot_key<weir::gcra>, weir::gcra{.limit = 1'000'000'000, .window = 1s, .burst = 10}, 10ns);
-    RegisterBenchmark("hot_sliding_admitted", hot_key<weir::sliding_window>, weir::sliding_window{.limit = 8'000'000'000, .window = 1s}, 1ns);
+    RegisterBenchmark("hot_gcra_refused", hot_key<weir::gcra>,
+                      weir::gcra{.limit = 100'000'000, .window = 1s, .burst = 10}, 1ns);
+    RegisterBenchmark("hot_gcra_admitted", hot_key<weir::gcra>,
+                      weir::gcra{.limit = 1'000'000'000, .window = 1s, .burst = 10}, 10ns);
+    RegisterBenchmark("hot_sliding_admitted", hot_key<weir::sliding_window>,
+                      weir::sliding_window{.limit = 8'000'000'000, .window = 1s}, 1ns);
     RegisterBenchmark("sip_hash_16", sip_hash_16);
     RegisterBenchmark("hot_subject", hot_subject);
     RegisterBenchmark("hash_and_fetch_add", hash_and_fetch_add);
@@ -355,7 +367,9 @@ void register_all()
     RegisterBenchmark("prefetched_fetch_add", prefetched_fetch_add);
     RegisterBenchmark("crowd_admit_many", crowd_many);
     RegisterBenchmark("two_threads_1", crowd_passed<weir::gcra>, cold_gcra)->UseRealTime();
-    RegisterBenchmark("two_threads_2", crowd_passed<weir::gcra>, cold_gcra)->UseRealTime()->Threads(2);
+    RegisterBenchmark("two_threads_2", crowd_passed<weir::gcra>, cold_gcra)
+        ->UseRealTime()
+        ->Threads(2);
 
     RegisterBenchmark("plain_sketches", plain_sketches);
     RegisterBenchmark("count_min_sketch", our_sketch);
@@ -366,24 +380,44 @@ void register_all()
 void compare(const bench::medians& run, const char* self)
 {
     using bench::goal;
-    const auto ratio = [&](const char* ours, const char* anchor) { return run.time(ours) / run.time(anchor); };
-    bench::reach("hot_clock_inside/clock_gettime", ratio("hot_clock_inside", "clock_gettime"), goal::at_most, 1.6);
-    bench::reach("crowd_clock_inside/dependent_miss", ratio("crowd_clock_inside/gcra", "dependent_miss"), goal::at_most, 1.4);
-    bench::reach("locked_map/crowd_clock_inside", ratio("locked_map", "crowd_clock_inside/gcra"), goal::at_least, 5);
-    bench::reach("locked_map_64/crowd_clock_inside", ratio("locked_map_64", "crowd_clock_inside/gcra"), goal::at_least, 3);
-    bench::reach("hot_gcra_refused/cas", ratio("hot_gcra_refused", "uncontended_cas"), goal::at_most, 3);
-    bench::reach("hot_gcra_admitted/cas", ratio("hot_gcra_admitted", "uncontended_cas"), goal::at_most, 3);
-    bench::reach("hot_subject-sip_hash_16_ns", run.time("hot_subject") - run.time("sip_hash_16"), goal::at_most, 12);
-    bench::reach("crowd_passed_gcra/fetch_add", ratio("crowd_passed/gcra", "hash_and_fetch_add"), goal::at_most, 2.2);
-    bench::reach("crowd_passed_sliding/fetch_add", ratio("crowd_passed/sliding", "hash_and_fetch_add"), goal::at_most, 3);
-    bench::reach("crowd_passed_gcra/fetch_add_stretch", ratio("crowd_passed/gcra", "hash_and_fetch_add"), goal::at_most, 1.8);
-    bench::reach("admit_many/prefetched_fetch_add", ratio("crowd_admit_many", "prefetched_fetch_add"), goal::at_most, 2);
-    bench::reach("two_threads/one", run.rate("two_threads_2/two_threads") / run.rate("two_threads_1"), goal::at_least, 1.6);
-    bench::reach("bytes_a_key", static_cast<double>(crowd<weir::gcra>::of(cold_gcra).counters.bytes()) / many_keys, goal::at_most, 40);
-    bench::reach("count_min_sketch_digested_ns", run.time("count_min_sketch_digested"), goal::at_most, 30);
-    bench::reach("count_min_sketch_digested/plain_sketches", ratio("count_min_sketch_digested", "plain_sketches"), goal::at_most, 0.7);
+    const auto ratio = [&](const char* ours, const char* anchor) {
+        return run.time(ours) / run.time(anchor);
+    };
+    bench::reach("hot_clock_inside/clock_gettime", ratio("hot_clock_inside", "clock_gettime"),
+                 goal::at_most, 1.6);
+    bench::reach("crowd_clock_inside/dependent_miss",
+                 ratio("crowd_clock_inside/gcra", "dependent_miss"), goal::at_most, 1.4);
+    bench::reach("locked_map/crowd_clock_inside", ratio("locked_map", "crowd_clock_inside/gcra"),
+                 goal::at_least, 5);
+    bench::reach("locked_map_64/crowd_clock_inside",
+                 ratio("locked_map_64", "crowd_clock_inside/gcra"), goal::at_least, 3);
+    bench::reach("hot_gcra_refused/cas", ratio("hot_gcra_refused", "uncontended_cas"),
+                 goal::at_most, 3);
+    bench::reach("hot_gcra_admitted/cas", ratio("hot_gcra_admitted", "uncontended_cas"),
+                 goal::at_most, 3);
+    bench::reach("hot_subject-sip_hash_16_ns", run.time("hot_subject") - run.time("sip_hash_16"),
+                 goal::at_most, 12);
+    bench::reach("crowd_passed_gcra/fetch_add", ratio("crowd_passed/gcra", "hash_and_fetch_add"),
+                 goal::at_most, 2.2);
+    bench::reach("crowd_passed_sliding/fetch_add",
+                 ratio("crowd_passed/sliding", "hash_and_fetch_add"), goal::at_most, 3);
+    bench::reach("crowd_passed_gcra/fetch_add_stretch",
+                 ratio("crowd_passed/gcra", "hash_and_fetch_add"), goal::at_most, 1.8);
+    bench::reach("admit_many/prefetched_fetch_add",
+                 ratio("crowd_admit_many", "prefetched_fetch_add"), goal::at_most, 2);
+    bench::reach("two_threads/one",
+                 run.rate("two_threads_2/two_threads") / run.rate("two_threads_1"), goal::at_least,
+                 1.6);
+    bench::reach("bytes_a_key",
+                 static_cast<double>(crowd<weir::gcra>::of(cold_gcra).counters.bytes()) / many_keys,
+                 goal::at_most, 40);
+    bench::reach("count_min_sketch_digested_ns", run.time("count_min_sketch_digested"),
+                 goal::at_most, 30);
+    bench::reach("count_min_sketch_digested/plain_sketches",
+                 ratio("count_min_sketch_digested", "plain_sketches"), goal::at_most, 0.7);
     bench::reach("count_min_sketch_ns", run.time("count_min_sketch"), goal::at_most, 30);
-    bench::reach("count_min_sketch/plain_sketches", ratio("count_min_sketch", "plain_sketches"), goal::at_most, 0.7);
+    bench::reach("count_min_sketch/plain_sketches", ratio("count_min_sketch", "plain_sketches"),
+                 goal::at_most, 0.7);
     bench::reach("instructions_a_decision", instructions_a_decision(self), goal::at_most, 300);
 }
 

@@ -24,7 +24,8 @@ public:
             if (run.run_type != Run::RT_Aggregate || run.aggregate_name != "median") continue;
             const auto name = run.run_name.function_name + (run.threads > 1 ? "/two_threads" : "");
             time_[name]     = run.GetAdjustedCPUTime();
-            if (const auto items = run.counters.find("items_per_second"); items != run.counters.end())
+            if (const auto items = run.counters.find("items_per_second");
+                items != run.counters.end())
                 rate_[name] = items->second;
             std::printf("%-36s %10.1f ns\n", name.c_str(), time_[name]);
             std::fflush(stdout);
@@ -43,8 +44,9 @@ private:
 inline medians run(int argc, char** argv)
 {
     std::vector<char*>       words(argv, argv + argc);
-    std::vector<std::string> ours{"--benchmark_repetitions=7", "--benchmark_enable_random_interleaving=true",
-                                  "--benchmark_min_time=0.15", "--benchmark_report_aggregates_only=true"};
+    std::vector<std::string> ours{
+        "--benchmark_repetitions=7", "--benchmark_enable_random_interleaving=true",
+        "--benchmark_min_time=0.15", "--benchmark_report_aggregates_only=true"};
     for (auto& word : ours) words.insert(words.begin() + 1, word.data());
     int count = static_cast<int>(words.size());
     benchmark::Initialize(&count, words.data());
@@ -59,8 +61,8 @@ enum class goal { at_most, at_least };
 inline void reach(const char* figure, double value, goal kind, double bound)
 {
     const bool ok = kind == goal::at_most ? value <= bound : value >= bound;
-    std::printf("reach %s %.2f %s%.2f %s\n", figure, value, kind == goal::at_most ? "<=" : ">=", bound,
-                ok ? "ok" : "short");
+    std::printf("reach %s %.2f %s%.2f %s\n", figure, value,
+                kind == goal::at_most ? "<=" : ">=", bound, ok ? "ok" : "short");
 }
 
 }  // namespace bench

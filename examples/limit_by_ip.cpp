@@ -6,6 +6,8 @@
 //
 // The first of the two halves is the limit; the second reads the flags.
 
+#include "duration.hpp"
+
 #include "weir/adapt/httplib.hpp"
 #include "weir/extract/client_ip.hpp"
 #include "weir/weir.hpp"
@@ -97,34 +99,12 @@ Number number(std::string_view flag, std::string_view text, Number most, std::st
     return value;
 }
 
-/// `1h30m`, `90s`, `500ms`: units once each, the larger first, nothing else before, between, after.
 weir::duration window_from(std::string_view flag, std::string_view text)
 {
-    constexpr struct {
-        std::string_view name;
-        std::int64_t     ticks;
-    } units[] = {{"h", 3'600'000'000'000},
-                 {"m", 60'000'000'000},
-                 {"s", 1'000'000'000},
-                 {"ms", 1'000'000}};
-    constexpr auto allowed = "whole numbers with h, m, s or ms, as in 1h30m or 500ms, over 0";
-
-    std::int64_t     sum  = 0;
-    std::string_view rest = text;
-    for (const auto& unit : units) {
-        const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-        const auto name   = rest.substr(digits, rest.find_first_of("0123456789", digits) - digits);
-        if (name != unit.name) continue;
-        std::int64_t value = 0;
-        const auto   read  = std::from_chars(rest.data(), rest.data() + digits, value);
-        if (digits == 0 || read.ec != std::errc{} ||
-            __builtin_mul_overflow(value, unit.ticks, &value) ||
-            __builtin_add_overflow(sum, value, &sum))
-            reject(flag, text, allowed);
-        rest.remove_prefix(digits + name.size());
-    }
-    if (!rest.empty() || sum == 0) reject(flag, text, allowed);
-    return weir::duration(sum);
+    const auto window = duration_from(text);
+    if (!window || *window == weir::duration::zero())
+        reject(flag, text, "whole numbers with h, m, s or ms, as in 1h30m or 500ms, over 0");
+    return *window;
 }
 
 void listen_at(settings& chosen, std::string_view flag, std::string_view text)

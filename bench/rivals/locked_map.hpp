@@ -22,13 +22,13 @@ public:
     bool admit(std::string_view who, double rate, double burst)
     {
         const std::string key(who);
-        auto&             own  = parts_[std::hash<std::string>{}(key) / 7919 % Shards];
-        const auto        now  = std::chrono::steady_clock::now();
+        auto&             own = parts_[std::hash<std::string>{}(key) / 7919 % Shards];
+        const auto        now = std::chrono::steady_clock::now();
         std::lock_guard   turn(own.mutex);
         auto&             bucket = own.buckets.try_emplace(key, tokens{burst, now}).first->second;
         const double      passed = std::chrono::duration<double>(now - bucket.at).count();
-        bucket.left = std::min(burst, bucket.left + passed * rate);
-        bucket.at   = now;
+        bucket.left              = std::min(burst, bucket.left + passed * rate);
+        bucket.at                = now;
         if (bucket.left < 1) return false;
         bucket.left -= 1;
         return true;

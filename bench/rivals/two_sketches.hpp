@@ -19,7 +19,8 @@ class two_sketches {
 public:
     explicit two_sketches(std::size_t width) : width_(width), cells_(2 * depth * width) {}
 
-    /// The estimate of the two windows together. Each sketch has hashes of its own, one for each row.
+    /// The estimate of the two windows together. Each sketch has hashes of its own, one for each
+    /// row.
     double observe(std::string_view who)
     {
         std::int64_t current = INT64_MAX, previous = INT64_MAX;
@@ -45,7 +46,8 @@ private:
         for (std::size_t i = 0; i + 8 <= who.size(); i += 8) {
             std::uint64_t word = 0;
             std::memcpy(&word, who.data() + i, 8);
-            __extension__ const auto product = static_cast<unsigned __int128>(state ^ word) * 0xa0761d6478bd642f;
+            __extension__ const auto product =
+                static_cast<unsigned __int128>(state ^ word) * 0xa0761d6478bd642f;
             state = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
         }
         return state;

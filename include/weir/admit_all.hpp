@@ -35,13 +35,16 @@ private:
     std::size_t                              named_ = 0;
 };
 
-/// Admits the whole set or spends nothing: `admit_all({per_ip(client), per_user(user, {.cost = 3})})`.
-/// All are looked at first; then they are spent in the order of their keys, and put back when one
-/// refuses after all. So never more than a limit is admitted; a set is refused only if it does not
-/// fit or overlapped one that was put back. The set must not be empty. O(n²) for n asks, no
-/// allocation; thread-safe; never throws. For limiters on the caller's clock.
+/// Admits the whole set or spends nothing: `admit_all({per_ip(client), per_user(user, {.cost =
+/// 3})})`. All are looked at first; then they are spent in the order of their keys, and put back
+/// when one refuses after all. So never more than a limit is admitted; a set is refused only if it
+/// does not fit or overlapped one that was put back. The set must not be empty. O(n²) for n asks,
+/// no allocation; thread-safe; never throws. For limiters on the caller's clock.
 inline joint_decision admit_all(std::span<const pending> set, instant at) noexcept;
-inline joint_decision admit_all(std::span<const pending> set) noexcept { return admit_all(set, now()); }
+inline joint_decision admit_all(std::span<const pending> set) noexcept
+{
+    return admit_all(set, now());
+}
 inline joint_decision admit_all(std::initializer_list<pending> set, instant at) noexcept
 {
     return admit_all(std::span(set.begin(), set.size()), at);
@@ -76,7 +79,8 @@ inline const pending* next_in_order(std::span<const pending> set, const pending*
     };
     const pending* next = nullptr;
     for (const auto& one : set)
-        if ((last == nullptr || before(*last, one)) && (next == nullptr || before(one, *next))) next = &one;
+        if ((last == nullptr || before(*last, one)) && (next == nullptr || before(one, *next)))
+            next = &one;
     return next;
 }
 
@@ -94,7 +98,8 @@ inline joint_decision admit_all(std::span<const pending> set, instant at) noexce
     for (const auto& one : set) fits &= bool(one.run_step(pending::step::peek, at));
     if (!fits) return detail::summary(set);
 
-    for (auto one = detail::next_in_order(set, nullptr); one; one = detail::next_in_order(set, one)) {
+    for (auto one = detail::next_in_order(set, nullptr); one;
+         one      = detail::next_in_order(set, one)) {
         if (one->run_step(pending::step::spend, at)) continue;
         const auto joint = detail::summary(set);
         detail::undo_until(set, one, at);

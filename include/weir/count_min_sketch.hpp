@@ -27,18 +27,20 @@ struct sketch_size {
 
     /// The width at which a key is over-counted with at most `error` probability (0 … 1, both
     /// excluded) while `keys` distinct ones are counted. Throws std::invalid_argument.
-    [[nodiscard]] static sketch_size for_keys(std::uint64_t keys, double error, std::size_t depth = 4);
+    [[nodiscard]] static sketch_size for_keys(std::uint64_t keys, double error,
+                                              std::size_t depth = 4);
 
-    /// The share of keys that are over-counted while `keys` distinct ones are: a key is when each of
-    /// its cells is shared, (1 - (1 - 1/width)^(keys - 1))^depth. Conservative updates stay below it.
+    /// The share of keys that are over-counted while `keys` distinct ones are: a key is when each
+    /// of its cells is shared, (1 - (1 - 1/width)^(keys - 1))^depth. Conservative updates stay
+    /// below it.
     [[nodiscard]] double wrong_share(std::uint64_t keys) const noexcept;
 
     /// Empty if the size can be made.
     [[nodiscard]] std::string complaint() const;
 
     /// The cell of `who` in `row`: the rows' hashes are high + row × low (Kirsch and Mitzenmacher,
-    /// "Less hashing, same performance", 2006) of a digest that is keyed already. Each is mixed once
-    /// more: else two keys that meet in two rows meet in the others too, and errors are up to
+    /// "Less hashing, same performance", 2006) of a digest that is keyed already. Each is mixed
+    /// once more: else two keys that meet in two rows meet in the others too, and errors are up to
     /// twenty times what `wrong_share` says.
     [[nodiscard]] constexpr std::size_t cell(const key& who, std::size_t row) const noexcept
     {
@@ -91,7 +93,8 @@ private:
 
     static constexpr count sum(count a, count b) noexcept
     {
-        return a > std::numeric_limits<count>::max() - b ? std::numeric_limits<count>::max() : a + b;
+        return a > std::numeric_limits<count>::max() - b ? std::numeric_limits<count>::max()
+                                                         : a + b;
     }
 
     static void raise_to(cell& at, count least) noexcept;
@@ -105,10 +108,12 @@ private:
 inline sketch_size sketch_size::for_keys(std::uint64_t keys, double error, std::size_t depth)
 {
     if (keys == 0 || !(error > 0 && error < 1))
-        detail::invalid("sketch_size: wants at least one key and an error between 0 and 1, both excluded");
+        detail::invalid(
+            "sketch_size: wants at least one key and an error between 0 and 1, both excluded");
     // error = (1 - (1 - 1/w)^(k-1))^d, solved for w
     const auto shared = std::pow(error, 1.0 / static_cast<double>(depth));
-    const auto empty  = std::log1p(-shared) / static_cast<double>(std::max<std::uint64_t>(keys - 1, 1));
+    const auto empty =
+        std::log1p(-shared) / static_cast<double>(std::max<std::uint64_t>(keys - 1, 1));
     return {.width = static_cast<std::size_t>(std::ceil(-1.0 / std::expm1(empty))), .depth = depth};
 }
 
@@ -175,7 +180,8 @@ inline void count_min_sketch::subtract(const key& who, count units) noexcept
     for (std::size_t row = 0; row < size_.depth; ++row) {
         auto& at   = cells_[size_.cell(who, row)];
         auto  seen = at.load(std::memory_order_relaxed);
-        while (!at.compare_exchange_weak(seen, seen > units ? seen - units : 0, std::memory_order_acq_rel)) {}
+        while (!at.compare_exchange_weak(seen, seen > units ? seen - units : 0,
+                                         std::memory_order_acq_rel)) {}
     }
 }
 

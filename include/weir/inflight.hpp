@@ -38,7 +38,8 @@ class inflight;
 
 /// What `inflight::enter` gives: a place, or a refusal. Move-only; the place is given back exactly
 /// once, by `release`, by the destructor, or when another permit is moved onto this one. It must
-/// not outlive the inflight it came from. Not thread-safe, but any thread may be the one to drop it.
+/// not outlive the inflight it came from. Not thread-safe, but any thread may be the one to drop
+/// it.
 class [[nodiscard]] permit {
 public:
     /// Whether it holds a place: false for a refusal, and once released or moved from.
@@ -161,10 +162,7 @@ private:
 
 // ---------------------------------------------------------------------------------------------
 
-inline void permit::leave::operator()(inflight* from) const noexcept
-{
-    from->leave(who);
-}
+inline void permit::leave::operator()(inflight* from) const noexcept { from->leave(who); }
 
 inline inflight::inflight(std::string_view name, const inflight_options& limits)
     : name_(name), digest_(hash_seed::of_process(), id, name, duration::zero()),
@@ -174,10 +172,7 @@ inline inflight::inflight(std::string_view name, const inflight_options& limits)
     for (std::uint32_t i = 1; i < places_; ++i) more_[i - 1].next = i;
 }
 
-inline permit inflight::enter(const key& who) noexcept
-{
-    return told(who, take(who));
-}
+inline permit inflight::enter(const key& who) noexcept { return told(who, take(who)); }
 
 inline auto inflight::take(const key& who) noexcept -> standing
 {

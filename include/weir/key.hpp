@@ -20,11 +20,13 @@
 namespace weir {
 
 /// What can be one part of a subject: text, or a type that shows its bytes (a client address does).
+// clang-format off
 template <class Part>
 concept subject_part = std::convertible_to<const Part&, std::string_view> ||
                        requires(const Part& part) {
                            { part.bytes() } -> std::convertible_to<std::string_view>;
                        };
+// clang-format on
 
 /// The bytes of a part, borrowed from it.
 template <subject_part Part>
@@ -48,7 +50,10 @@ public:
     }
 
     [[nodiscard]] constexpr std::string_view first() const noexcept { return first_; }
-    [[nodiscard]] constexpr std::span<const std::string_view> rest() const noexcept { return rest_; }
+    [[nodiscard]] constexpr std::span<const std::string_view> rest() const noexcept
+    {
+        return rest_;
+    }
 
 private:
     std::string_view                  first_;
@@ -62,9 +67,7 @@ class parts {
 public:
     template <subject_part... Part>
         requires(sizeof...(Part) == Count)
-    constexpr explicit parts(const Part&... part) noexcept : bytes_{bytes_of(part)...}
-    {
-    }
+    constexpr explicit parts(const Part&... part) noexcept : bytes_{bytes_of(part)...} {}
     constexpr operator subject() const noexcept
     {
         return {bytes_[0], std::span(bytes_).subspan(1)};
@@ -132,7 +135,8 @@ constexpr void feed_limit(Hash& hash, std::uint8_t policy_id, std::string_view n
         detail::invalid("the name of a limiter has " + std::to_string(name.size()) +
                         " bytes; at most 65535 are allowed");
     const char head[] = {layout_version, static_cast<char>(policy_id),
-                         static_cast<char>(name.size() & 0xff), static_cast<char>(name.size() >> 8)};
+                         static_cast<char>(name.size() & 0xff),
+                         static_cast<char>(name.size() >> 8)};
     hash.feed(std::string_view(head, sizeof head)).feed(name);
     hash.feed(static_cast<std::uint64_t>(window.count()));
 }
@@ -140,7 +144,9 @@ constexpr void feed_limit(Hash& hash, std::uint8_t policy_id, std::string_view n
 template <class Hash>
 constexpr void feed_subject(Hash& hash, const subject& who) noexcept
 {
-    const auto feed_part = [&](std::string_view part) { hash.feed(std::uint64_t{part.size()}).feed(part); };
+    const auto feed_part = [&](std::string_view part) {
+        hash.feed(std::uint64_t{part.size()}).feed(part);
+    };
     feed_part(who.first());
     for (const auto part : who.rest()) feed_part(part);
 }

@@ -26,7 +26,8 @@
 namespace weir {
 
 struct limiter_options {
-    outage_rule on_outage = fail_closed;  ///< No effect on stores in the process: they always answer.
+    outage_rule on_outage =
+        fail_closed;  ///< No effect on stores in the process: they always answer.
 };
 
 /// What one request takes.
@@ -38,10 +39,12 @@ struct spending {
 struct unobserved {};
 
 /// Told of each decision, on the thread that asked; must be thread-safe itself.
+// clang-format off
 template <class Observer>
 concept observer = std::same_as<Observer, unobserved> || requires(Observer& watching, const decision& made) {
     { watching.decided(made) } noexcept;
 };
+// clang-format on
 
 /// Who is counted: a subject, or a key that `digest` made of one before.
 template <class Who>
@@ -49,8 +52,8 @@ concept identity = std::same_as<Who, key> || std::convertible_to<const Who&, sub
 
 /// Thread-safe: any number of threads may ask one limiter at once. It borrows its store, and its
 /// decisions borrow its name. Make it once, not for each request. All questions take an instant as
-/// their last argument where the store keeps the caller's time; without it the store's clock is read.
-/// No question throws or allocates; each is O(1) after the subject's digest.
+/// their last argument where the store keeps the caller's time; without it the store's clock is
+/// read. No question throws or allocates; each is O(1) after the subject's digest.
 template <policy Policy, class Store, observer Observer = unobserved>
     requires store_of<Store, Policy>
 class limiter {
@@ -62,18 +65,26 @@ public:
           enrolment_(store.enrol(name, limit, options.on_outage)), watching_(std::move(watching))
     {
     }
-    limiter(std::string_view, const Policy&, const Store&&, limiter_options = {}, Observer = {}) = delete;
+    limiter(std::string_view, const Policy&, const Store&&, limiter_options = {},
+            Observer = {}) = delete;
 
     /// Takes the units if they fit. A refusal changes no count.
     template <identity Who>
-    [[gnu::flatten]] decision admit(const Who& who, spending what, std::same_as<instant> auto at) const noexcept
+    [[gnu::flatten]] decision admit(const Who& who, spending what,
+                                    std::same_as<instant> auto at) const noexcept
     {
         return observed(digest(who), what.cost, at);
     }
     template <identity Who>
-    decision admit(const Who& who, std::same_as<instant> auto at) const noexcept { return admit(who, {}, at); }
+    decision admit(const Who& who, std::same_as<instant> auto at) const noexcept
+    {
+        return admit(who, {}, at);
+    }
     template <identity Who>
-    decision admit(const Who& who, spending what = {}) const noexcept { return admit(who, what, present()); }
+    decision admit(const Who& who, spending what = {}) const noexcept
+    {
+        return admit(who, what, present());
+    }
 
     /// As `admit` for each of `who` in turn, with the table's cache misses overlapped. `made` must
     /// not be shorter than `who`.
@@ -96,7 +107,10 @@ public:
         return look(digest(who), what.cost, at);
     }
     template <identity Who>
-    decision peek(const Who& who, spending what = {}) const noexcept { return peek(who, what, present()); }
+    decision peek(const Who& who, spending what = {}) const noexcept
+    {
+        return peek(who, what, present());
+    }
 
     /// Takes the units whether they fit or not, for a cost that is known afterwards.
     template <identity Who>
@@ -105,17 +119,24 @@ public:
         if (what.cost > 0) ask_for(verb::charge, digest(who), what.cost, instant::max(), at);
     }
     template <identity Who>
-    void charge(const Who& who, spending what) const noexcept { charge(who, what, present()); }
+    void charge(const Who& who, spending what) const noexcept
+    {
+        charge(who, what, present());
+    }
 
-    /// Puts back what `made`, a decision of `admit`, took. Nothing happens for a refusal, for what no
-    /// counter paid (an estimate, an outage), or once the charged window is over.
+    /// Puts back what `made`, a decision of `admit`, took. Nothing happens for a refusal, for what
+    /// no counter paid (an estimate, an outage), or once the charged window is over.
     template <identity Who>
-    void give_back(const Who& who, const decision& made, std::same_as<instant> auto at) const noexcept
+    void give_back(const Who& who, const decision& made,
+                   std::same_as<instant> auto at) const noexcept
     {
         put_back(digest(who), made, made.cost, at);
     }
     template <identity Who>
-    void give_back(const Who& who, const decision& made) const noexcept { give_back(who, made, present()); }
+    void give_back(const Who& who, const decision& made) const noexcept
+    {
+        give_back(who, made, present());
+    }
 
     /// The operator's reset of one key. False where a sketch counts it: an estimate cannot forget.
     template <identity Who>
@@ -124,17 +145,25 @@ public:
         return ask_for(verb::forget, digest(who), 1, instant::max(), at).basis != basis::estimated;
     }
     template <identity Who>
-    bool forget(const Who& who) const noexcept { return forget(who, present()); }
+    bool forget(const Who& who) const noexcept
+    {
+        return forget(who, present());
+    }
 
-    /// Takes an estimate now; `settle` on what comes back corrects it. Dropped, the estimate stands.
+    /// Takes an estimate now; `settle` on what comes back corrects it. Dropped, the estimate
+    /// stands.
     template <identity Who>
-    reservation<limiter> reserve(const Who& who, reserving what, std::same_as<instant> auto at) const noexcept
+    reservation<limiter> reserve(const Who& who, reserving what,
+                                 std::same_as<instant> auto at) const noexcept
     {
         const auto key = digest(who);
         return {*this, key, observed(key, what.estimate, at)};
     }
     template <identity Who>
-    reservation<limiter> reserve(const Who& who, reserving what) const noexcept { return reserve(who, what, present()); }
+    reservation<limiter> reserve(const Who& who, reserving what) const noexcept
+    {
+        return reserve(who, what, present());
+    }
 
     /// An ask to hand to `admit_all`.
     template <identity Who>
@@ -143,8 +172,8 @@ public:
         return {this, digest(who), what.cost, &run_pending};
     }
 
-    /// Another limit or burst, at once, and for what is counted already. False, and nothing changes,
-    /// for another window, for wrong numbers, and for what the store cannot hold.
+    /// Another limit or burst, at once, and for what is counted already. False, and nothing
+    /// changes, for another window, for wrong numbers, and for what the store cannot hold.
     bool set_limit(const Policy& changed) noexcept
     {
         if (changed.window != limit().window || !changed.complaint().empty()) return false;
@@ -182,7 +211,8 @@ private:
     {
         const ask<Policy> question{.who = {who.high, who.low}, .limit = limit(), .cost = cost};
         // Nothing to take, or what can never fit: the counter is looked at and not asked.
-        if (cost == 0 || cost > question.limit.capacity()) [[unlikely]] return look(who, cost, at);
+        if (cost == 0 || cost > question.limit.capacity()) [[unlikely]]
+            return look(who, cost, at);
         return told(question, store_->answer(enrolment_, question, at), name_, at);
     }
 
@@ -209,7 +239,8 @@ private:
         }
     }
 
-    void admit_batch(std::span<const subject> who, std::span<decision> made, instant at) const noexcept
+    void admit_batch(std::span<const subject> who, std::span<decision> made,
+                     instant at) const noexcept
     {
         std::array<key, batch> keys;
         for (std::size_t i = 0; i < who.size(); ++i) {
@@ -217,23 +248,28 @@ private:
             if constexpr (requires { store_->prefetch(enrolment_, keys[i]); })
                 store_->prefetch(enrolment_, keys[i]);
         }
-        for (std::size_t i = 0; i < who.size(); ++i) ::new (&made[i]) decision(observed(keys[i], 1, at));
+        for (std::size_t i = 0; i < who.size(); ++i)
+            ::new (&made[i]) decision(observed(keys[i], 1, at));
     }
 
-    reply<Policy> ask_for(verb act, const key& who, std::uint64_t cost, instant lapses, instant at) const noexcept
+    reply<Policy> ask_for(verb act, const key& who, std::uint64_t cost, instant lapses,
+                          instant at) const noexcept
     {
         return store_->answer(
-            enrolment_, ask<Policy>{.who = who, .limit = limit(), .cost = cost, .verb = act, .lapses = lapses}, at);
+            enrolment_,
+            ask<Policy>{.who = who, .limit = limit(), .cost = cost, .verb = act, .lapses = lapses},
+            at);
     }
 
-    void put_back(const key& who, const decision& made, std::uint64_t units, instant at) const noexcept
+    void put_back(const key& who, const decision& made, std::uint64_t units,
+                  instant at) const noexcept
     {
         if (!made || units == 0 || made.basis >= basis::estimated) return;
         ask_for(verb::give_back, who, units, limit().lapses(made), at);
     }
 
-    static decision run_pending(const void* self, const key& who, std::uint64_t cost, pending::step act,
-                                const decision& made, instant at) noexcept
+    static decision run_pending(const void* self, const key& who, std::uint64_t cost,
+                                pending::step act, const decision& made, instant at) noexcept
     {
         const auto& own = *static_cast<const limiter*>(self);
         if (act == pending::step::spend) return own.observed(who, cost, at);

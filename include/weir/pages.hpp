@@ -25,7 +25,8 @@ public:
     explicit pages(std::size_t count) : count_(count), memory_(allocate(count * sizeof(T)))
     {
 #if defined(__linux__)
-        if (count * sizeof(T) >= huge) ::madvise(memory_.get(), rounded(count * sizeof(T)), MADV_HUGEPAGE);
+        if (count * sizeof(T) >= huge)
+            ::madvise(memory_.get(), rounded(count * sizeof(T)), MADV_HUGEPAGE);
 #endif
         // Writing makes the pages ours now rather than in the middle of a decision.
         std::uninitialized_value_construct_n(reinterpret_cast<T*>(memory_.get()), count);
@@ -42,7 +43,7 @@ private:
 
     struct release {
         std::align_val_t alignment;
-        void             operator()(std::byte* memory) const noexcept { ::operator delete(memory, alignment); }
+        void operator()(std::byte* memory) const noexcept { ::operator delete(memory, alignment); }
     };
 
     static constexpr std::size_t rounded(std::size_t bytes) noexcept { return bytes / huge * huge; }

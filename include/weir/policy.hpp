@@ -40,6 +40,7 @@ struct reading {
 /// - `recovered_at`: from when on the state is as good as untouched;
 /// - `worse`: a state that is at least as bad as both; `lighter`: which of two is rather the better
 ///   one, in some order. Both for a sketch.
+// clang-format off
 template <class P>
 concept policy =
     std::is_trivially_copyable_v<typename P::state> && sizeof(typename P::state) <= 24 &&
@@ -61,6 +62,7 @@ concept policy =
         { limit.worse(seen, seen) } -> std::same_as<typename P::state>;
         { limit.lighter(seen, seen) } -> std::same_as<bool>;
     };
+// clang-format on
 
 /// How far ahead of an ask a state may lie before it counts as the trace of a broken clock and
 /// starts over. A smaller step back is sat out: the ask is judged at the state's own start.
@@ -70,8 +72,9 @@ namespace detail {
 
 constexpr std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) noexcept
 {
-    return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
-                                                             : a + b;
+    return a > std::numeric_limits<std::uint64_t>::max() - b
+               ? std::numeric_limits<std::uint64_t>::max()
+               : a + b;
 }
 
 constexpr std::uint64_t sub_clamped(std::uint64_t a, std::uint64_t b) noexcept
@@ -80,7 +83,8 @@ constexpr std::uint64_t sub_clamped(std::uint64_t a, std::uint64_t b) noexcept
 }
 
 /// How often `cost` fits into `room`, at most `times`. The common single ask divides nothing.
-constexpr std::uint64_t how_often(std::uint64_t room, std::uint64_t cost, std::uint64_t times) noexcept
+constexpr std::uint64_t how_often(std::uint64_t room, std::uint64_t cost,
+                                  std::uint64_t times) noexcept
 {
     if (cost == 0) return times;
     if (times == 1) return room >= cost ? 1 : 0;

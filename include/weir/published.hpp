@@ -19,7 +19,7 @@ namespace weir {
 /// Readers copy the value and look again when it was replaced meanwhile (a sequence lock); they
 /// write nothing, so reading scales. Thread-safe; writers take turns.
 template <class T>
-    requires(std::is_trivially_copyable_v<T> && std::default_initializable<T>)
+    requires(std::is_trivially_copyable_v<T>&& std::default_initializable<T>)
 class published {
 public:
     explicit published(const T& value) noexcept { put(value); }
@@ -54,16 +54,19 @@ private:
     // the usual machines it costs the same.
     words_type copy() const noexcept
     {
-        return [this]<std::size_t... I>(std::index_sequence<I...>) {
+        return [this]<std::size_t... I>(std::index_sequence<I...>)
+        {
             return words_type{words_[I].load(std::memory_order_acquire)...};
-        }(std::make_index_sequence<count>());
+        }
+        (std::make_index_sequence<count>());
     }
 
     void put(const T& value) noexcept
     {
         words_type words{};
         std::memcpy(words.data(), &value, sizeof(T));
-        for (std::size_t i = 0; i < count; ++i) words_[i].store(words[i], std::memory_order_release);
+        for (std::size_t i = 0; i < count; ++i)
+            words_[i].store(words[i], std::memory_order_release);
     }
 
     /// Word by word: copied as a whole, it would be read in wider pieces than it was just written
@@ -71,9 +74,13 @@ private:
     static T value_of(const words_type& words) noexcept
     {
         T value;
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (std::memcpy(reinterpret_cast<std::byte*>(&value) + 8 * I, &words[I], std::min<std::size_t>(8, sizeof(T) - 8 * I)), ...);
-        }(std::make_index_sequence<count>());
+        [&]<std::size_t... I>(std::index_sequence<I...>)
+        {
+            (std::memcpy(reinterpret_cast<std::byte*>(&value) + 8 * I, &words[I],
+                         std::min<std::size_t>(8, sizeof(T) - 8 * I)),
+             ...);
+        }
+        (std::make_index_sequence<count>());
         return value;
     }
 

@@ -41,7 +41,8 @@ public:
     const weir::decision& decision() const noexcept { return made_; }
 
     /// What it cost in the end, in units. More than the estimate is charged now, debt or not; what
-    /// is left over is put back unless the charged window is over. Once: a second call does nothing.
+    /// is left over is put back unless the charged window is over. Once: a second call does
+    /// nothing.
     void settle(std::uint64_t actual) noexcept { settle(actual, limiter_->present()); }
     void settle(std::uint64_t actual, std::same_as<instant> auto at) noexcept
     {

@@ -52,9 +52,9 @@ public:
     [[nodiscard]] constexpr hash_value finish() const noexcept;
 
 private:
-    constexpr void round() noexcept;
-    constexpr void compress(std::uint64_t word) noexcept;
-    constexpr void take(std::uint64_t word, unsigned shift) noexcept;
+    constexpr void                 round() noexcept;
+    constexpr void                 compress(std::uint64_t word) noexcept;
+    constexpr void                 take(std::uint64_t word, unsigned shift) noexcept;
     static constexpr std::uint64_t read(const char* from, std::size_t bytes) noexcept;
 
     std::uint64_t v0_, v1_, v2_, v3_;
@@ -82,8 +82,7 @@ constexpr void sip_hash::compress(std::uint64_t word) noexcept
 /// Up to eight bytes as a little-endian number. Never reads past `from + bytes`.
 constexpr std::uint64_t sip_hash::read(const char* from, std::size_t bytes) noexcept
 {
-    if (!std::is_constant_evaluated() && bytes == 8 &&
-        std::endian::native == std::endian::little) {
+    if (!std::is_constant_evaluated() && bytes == 8 && std::endian::native == std::endian::little) {
         std::uint64_t word = 0;
         std::memcpy(&word, from, 8);
         return word;
@@ -137,7 +136,7 @@ inline const hash_seed& hash_seed::of_process()
 {
     static const hash_seed seed = [] {
         std::random_device entropy;
-        const auto word = [&] { return std::uint64_t{entropy()} << 32 | entropy(); };
+        const auto         word = [&] { return std::uint64_t{entropy()} << 32 | entropy(); };
         return hash_seed{word(), word()};
     }();
     return seed;

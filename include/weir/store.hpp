@@ -53,8 +53,9 @@ struct outage_rule {
 
     friend constexpr bool operator==(const outage_rule&, const outage_rule&) = default;
 };
-inline constexpr outage_rule fail_closed{};                                ///< Refuse: the default.
-inline constexpr outage_rule fail_open{.then = outage_rule::way::open};    ///< Admit; the basis tells.
+inline constexpr outage_rule fail_closed{};  ///< Refuse: the default.
+inline constexpr outage_rule fail_open{.then =
+                                           outage_rule::way::open};  ///< Admit; the basis tells.
 
 /// A warm limiter of this process takes over with its share of the limit.
 [[nodiscard]] constexpr outage_rule local(std::uint32_t processes) noexcept
@@ -68,6 +69,7 @@ inline constexpr outage_rule fail_open{.then = outage_rule::way::open};    ///< 
 ///   a limit that the store cannot hold; `holds` says so beforehand.
 /// - `digest` turns a subject into the key of that limiter.
 /// - `answer` is one atomic step and never throws. A store on the caller's clock takes the instant.
+// clang-format off
 template <class S, class Policy>
 concept store_of = policy<Policy> &&
                    requires(S& store, typename S::template enrolment<Policy>& limiter,
@@ -89,6 +91,7 @@ concept store_of = policy<Policy> &&
                               const ask<Policy>& question) {
                          { store.answer(limiter, question) } -> std::same_as<reply<Policy>>;
                      }));
+// clang-format on
 
 /// What a single caller is told of a reply to an ask of instant `asked`. `cost` is what the caller
 /// asked for; 0 looks whether one unit would fit.
@@ -104,8 +107,8 @@ class merged_callers {
 public:
     constexpr merged_callers(const ask<Policy>& question, const reply<Policy>& answer,
                              std::string_view limiter, instant asked) noexcept
-        : question_(question), answer_(answer), limiter_(limiter), asked_(asked), ahead_(answer.after),
-          retry_at_(asked)
+        : question_(question), answer_(answer), limiter_(limiter), asked_(asked),
+          ahead_(answer.after), retry_at_(asked)
     {
     }
 
@@ -131,8 +134,8 @@ namespace detail {
 /// A decision of these parts, written where it is returned: a copy of what was just written in
 /// parts would stall the processor.
 template <policy Policy>
-constexpr decision made_of(const ask<Policy>& question, const reply<Policy>& answer, std::string_view limiter,
-                           bool admitted, const reading& seen) noexcept
+constexpr decision made_of(const ask<Policy>& question, const reply<Policy>& answer,
+                           std::string_view limiter, bool admitted, const reading& seen) noexcept
 {
     decision made{.verdict     = admitted ? verdict::admitted : verdict::refused,
                   .basis       = answer.basis,
@@ -160,15 +163,18 @@ constexpr decision unanswered(const ask<Policy>& question, const reply<Policy>& 
 }  // namespace detail
 
 template <policy Policy>
-constexpr decision told(const ask<Policy>& question, const reply<Policy>& answer, std::string_view limiter,
-                        instant asked) noexcept
+constexpr decision told(const ask<Policy>& question, const reply<Policy>& answer,
+                        std::string_view limiter, instant asked) noexcept
 {
     if (answer.basis >= basis::store_unavailable) [[unlikely]]
         return detail::unanswered(question, answer, limiter);
     if (answer.granted > 0)
-        return detail::made_of(question, answer, limiter, true, question.limit.read(answer.after, 0, asked));
-    const auto seen = question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
-    return detail::made_of(question, answer, limiter, question.verb != verb::spend && seen.fits, seen);
+        return detail::made_of(question, answer, limiter, true,
+                               question.limit.read(answer.after, 0, asked));
+    const auto seen =
+        question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
+    return detail::made_of(question, answer, limiter, question.verb != verb::spend && seen.fits,
+                           seen);
 }
 
 template <policy Policy>
@@ -185,7 +191,8 @@ constexpr decision merged_callers<Policy>::next_granted() noexcept
     const auto& limit  = question_.limit;
     const auto  last   = told(question_, answer_, limiter_, asked_);
     auto        behind = answer_.after;
-    limit.give_back(behind, question_.cost * (answer_.granted - told_), limit.lapses(last), answer_.at);
+    limit.give_back(behind, question_.cost * (answer_.granted - told_), limit.lapses(last),
+                    answer_.at);
     return detail::made_of(question_, answer_, limiter_, true, limit.read(behind, 0, asked_));
 }
 

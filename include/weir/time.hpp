@@ -114,7 +114,7 @@ inline void follow_system_clock(std::int64_t steady) noexcept
 {
     using std::chrono::system_clock;
     const auto system = duration(system_clock::now().time_since_epoch()).count();
-    auto known = present.offset.load(std::memory_order_relaxed);
+    auto       known  = present.offset.load(std::memory_order_relaxed);
     while (known < system - steady &&
            !present.offset.compare_exchange_weak(known, system - steady)) {}
     present.look_again.store(steady + 1'000'000'000, std::memory_order_release);

@@ -34,10 +34,14 @@ inline void warn_on_stderr(warning of);
 constexpr std::string_view name(warning of) noexcept
 {
     switch (of) {
-    case warning::hops_with_public_peer: return "hops_with_public_peer";
-    case warning::forwarded_header_ignored: return "forwarded_header_ignored";
-    case warning::trust_covers_everything: return "trust_covers_everything";
-    case warning::limiter_per_request: return "limiter_per_request";
+    case warning::hops_with_public_peer:
+        return "hops_with_public_peer";
+    case warning::forwarded_header_ignored:
+        return "forwarded_header_ignored";
+    case warning::trust_covers_everything:
+        return "trust_covers_everything";
+    case warning::limiter_per_request:
+        return "limiter_per_request";
     }
     return "unnamed";
 }
@@ -56,7 +60,8 @@ constexpr std::string_view text(warning of) noexcept
         return "the trusted ranges hold every public address, so the leftmost entry of the header "
                "is believed and clients choose their own keys: list your own proxies only";
     case warning::limiter_per_request:
-        return "one limiter was made ten thousand times, which takes a lock each time: make it once, "
+        return "one limiter was made ten thousand times, which takes a lock each time: make it "
+               "once, "
                "beside its store, and share it";
     }
     return "";

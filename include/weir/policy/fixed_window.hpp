@@ -22,19 +22,22 @@ struct fixed_window {
 
     /// The units taken in the window that starts at `start`.
     struct state {
-        instant       start = instant::min();
-        std::uint64_t used  = 0;
+        instant               start                                  = instant::min();
+        std::uint64_t         used                                   = 0;
         friend constexpr bool operator==(const state&, const state&) = default;
     };
 
     [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return limit; }
     [[nodiscard]] std::string             complaint() const;
 
-    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept;
+    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times,
+                                  instant at) const noexcept;
     constexpr void          charge(state& s, std::uint64_t cost, instant at) const noexcept;
-    constexpr void give_back(state& s, std::uint64_t cost, instant lapses, instant at) const noexcept;
+    constexpr void          give_back(state& s, std::uint64_t cost, instant lapses,
+                                      instant at) const noexcept;
 
-    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost, instant at) const noexcept;
+    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost,
+                                         instant at) const noexcept;
     [[nodiscard]] constexpr instant judged_at(const state& s, instant at) const noexcept;
     [[nodiscard]] constexpr instant lapses(const decision& made) const noexcept;
     [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept;
@@ -65,8 +68,9 @@ constexpr instant fixed_window::end(const state& s) const noexcept
 /// the clock has stepped back a little.
 constexpr fixed_window::state fixed_window::seen_at(const state& s, instant at) const noexcept
 {
-    const bool current = at < s.start ? !detail::too_far_ahead(s.start, at, window)
-                                      : ticks_between(s.start, at) < static_cast<std::uint64_t>(window.count());
+    const bool current =
+        at < s.start ? !detail::too_far_ahead(s.start, at, window)
+                     : ticks_between(s.start, at) < static_cast<std::uint64_t>(window.count());
     return current && s.used > 0 ? s : state{window_start(at, window), 0};
 }
 

@@ -22,9 +22,9 @@ struct at_most_options {
 
 /// Judged in whole nanoseconds. All functions are pure, constant-time and thread-safe.
 struct gcra {
-    std::uint64_t limit  = 1;                        ///< Units a window, in the long run; 0 refuses everything.
+    std::uint64_t limit  = 1;  ///< Units a window, in the long run; 0 refuses everything.
     duration      window = std::chrono::seconds(1);  ///< Positive.
-    std::uint64_t burst  = limit;                    ///< Units at once; "5 per 24 h" without it gives 5 at once.
+    std::uint64_t burst  = limit;  ///< Units at once; "5 per 24 h" without it gives 5 at once.
     /// How long a unit takes to come back: ceil(window/limit). Computed; leave it to its default.
     duration interval = limit == 0 ? duration::zero() : spacing(window, limit);
 
@@ -32,7 +32,7 @@ struct gcra {
 
     /// When everything is back: the theoretical arrival time.
     struct state {
-        instant full_at = instant::min();
+        instant               full_at                                = instant::min();
         friend constexpr bool operator==(const state&, const state&) = default;
     };
 
@@ -42,21 +42,33 @@ struct gcra {
     [[nodiscard]] static constexpr gcra at_most(std::uint64_t limit, duration window,
                                                 at_most_options options = {});
 
-    [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return limit == 0 ? 0 : burst; }
+    [[nodiscard]] constexpr std::uint64_t capacity() const noexcept
+    {
+        return limit == 0 ? 0 : burst;
+    }
 
     /// Also where burst × interval is over 2^61 ns (73 years): instants must hold it.
     [[nodiscard]] std::string complaint() const;
 
-    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept;
+    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times,
+                                  instant at) const noexcept;
 
     /// A debt is remembered up to one hour beyond the burst.
     constexpr void charge(state& s, std::uint64_t cost, instant at) const noexcept;
-    constexpr void give_back(state& s, std::uint64_t cost, instant lapses, instant at) const noexcept;
+    constexpr void give_back(state& s, std::uint64_t cost, instant lapses,
+                             instant at) const noexcept;
 
-    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost, instant at) const noexcept;
-    [[nodiscard]] constexpr instant judged_at(const state&, instant at) const noexcept { return at; }
+    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost,
+                                         instant at) const noexcept;
+    [[nodiscard]] constexpr instant judged_at(const state&, instant at) const noexcept
+    {
+        return at;
+    }
     [[nodiscard]] constexpr instant lapses(const decision& made) const noexcept;
-    [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept { return s.full_at; }
+    [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept
+    {
+        return s.full_at;
+    }
 
     [[nodiscard]] constexpr state worse(const state& a, const state& b) const noexcept;
     [[nodiscard]] constexpr bool  lighter(const state& a, const state& b) const noexcept;
@@ -76,14 +88,15 @@ private:
 constexpr duration gcra::spacing(duration window, std::uint64_t limit) noexcept
 {
     const auto length = static_cast<std::uint64_t>(window.count());
-    return duration(static_cast<std::int64_t>(length / limit + static_cast<std::uint64_t>(length % limit != 0)));
+    return duration(static_cast<std::int64_t>(length / limit +
+                                              static_cast<std::uint64_t>(length % limit != 0)));
 }
 
 constexpr gcra gcra::at_most(std::uint64_t limit, duration window, at_most_options options)
 {
     if (options.burst < 1 || options.burst > limit)
-        detail::invalid("gcra::at_most: burst is " + std::to_string(options.burst) + "; 1 to the limit, " +
-                        std::to_string(limit) + ", is allowed");
+        detail::invalid("gcra::at_most: burst is " + std::to_string(options.burst) +
+                        "; 1 to the limit, " + std::to_string(limit) + ", is allowed");
     return {.limit = limit - options.burst + 1, .window = window, .burst = options.burst};
 }
 
@@ -92,11 +105,14 @@ inline std::string gcra::complaint() const
     if (window <= duration::zero()) return "gcra: window must be positive";
     if (limit == 0) return "";
     if (burst == 0) return "gcra: burst must be at least 1";
-    if (interval != spacing(window, limit)) return "gcra: interval must be ceil(window/limit), its default";
+    if (interval != spacing(window, limit))
+        return "gcra: interval must be ceil(window/limit), its default";
     const auto most = static_cast<std::uint64_t>((std::int64_t{1} << 61) / interval.count());
     if (burst <= most) return "";
-    return "gcra: burst is " + std::to_string(burst) + "; burst x interval must stay within 73 years, so"
-           " at most " + std::to_string(most) + " is allowed";
+    return "gcra: burst is " + std::to_string(burst) +
+           "; burst x interval must stay within 73 years, so"
+           " at most " +
+           std::to_string(most) + " is allowed";
 }
 
 /// What `units` (at most the burst) take to come back.
@@ -105,10 +121,7 @@ constexpr duration gcra::worth(std::uint64_t units) const noexcept
     return interval * static_cast<std::int64_t>(units);
 }
 
-constexpr duration gcra::tolerance() const noexcept
-{
-    return worth(burst);
-}
+constexpr duration gcra::tolerance() const noexcept { return worth(burst); }
 
 /// When everything is back, as an ask of instant `at` meets it.
 constexpr instant gcra::seen_at(const state& s, instant at) const noexcept
@@ -118,14 +131,15 @@ constexpr instant gcra::seen_at(const state& s, instant at) const noexcept
     return ticks_between(at, s.full_at) > believed ? at : s.full_at;
 }
 
-/// What may still be taken, as time. No more than instants can hold: at their end nothing is granted
-/// that could not be counted.
+/// What may still be taken, as time. No more than instants can hold: at their end nothing is
+/// granted that could not be counted.
 constexpr duration gcra::spare_of(instant seen, instant at) const noexcept
 {
     return saturating_add(at, tolerance()) - seen;
 }
 
-constexpr std::uint64_t gcra::spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept
+constexpr std::uint64_t gcra::spend(state& s, std::uint64_t cost, std::uint64_t times,
+                                    instant at) const noexcept
 {
     if (cost > capacity() || (limit == 0 && cost == 0)) return 0;
     const auto seen  = seen_at(s, at);
@@ -142,11 +156,14 @@ constexpr std::uint64_t gcra::spend(state& s, std::uint64_t cost, std::uint64_t 
 constexpr void gcra::charge(state& s, std::uint64_t cost, instant at) const noexcept
 {
     const auto furthest = saturating_add(at, tolerance() + longest_step_back);
-    const auto most     = limit == 0 ? 0 : static_cast<std::uint64_t>((tolerance() + longest_step_back) / interval) + 1;
+    const auto most =
+        limit == 0 ? 0
+                   : static_cast<std::uint64_t>((tolerance() + longest_step_back) / interval) + 1;
     s.full_at = std::min(furthest, saturating_add(seen_at(s, at), worth(std::min(cost, most))));
 }
 
-constexpr void gcra::give_back(state& s, std::uint64_t cost, instant lapses, instant at) const noexcept
+constexpr void gcra::give_back(state& s, std::uint64_t cost, instant lapses,
+                               instant at) const noexcept
 {
     if (at >= lapses || s.full_at <= at) return;
     s.full_at = std::max(at, saturating_add(s.full_at, -worth(std::min(cost, burst))));
@@ -158,7 +175,8 @@ constexpr reading gcra::read(const state& s, std::uint64_t cost, instant at) con
     const auto spare = spare_of(seen, at);
     reading    told{.reset_after = seen - at};
     if (spare >= interval && limit > 0)
-        told.left = static_cast<std::uint64_t>(spare.count()) / static_cast<std::uint64_t>(interval.count());
+        told.left = static_cast<std::uint64_t>(spare.count()) /
+                    static_cast<std::uint64_t>(interval.count());
     told.fits = cost <= told.left;
     told.ever = cost <= capacity();
     if (!told.fits && told.ever) told.wait = worth(cost) - spare;

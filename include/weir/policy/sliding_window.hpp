@@ -26,9 +26,9 @@ struct sliding_window {
 
     /// The units taken in the window that starts at `start`, and in the one before it.
     struct state {
-        instant       start    = instant::min();
-        std::uint64_t current  = 0;
-        std::uint64_t previous = 0;
+        instant               start                                  = instant::min();
+        std::uint64_t         current                                = 0;
+        std::uint64_t         previous                               = 0;
         friend constexpr bool operator==(const state&, const state&) = default;
     };
 
@@ -37,11 +37,14 @@ struct sliding_window {
     /// Also where limit × window (in microseconds) reaches 2^63: stores compute with it.
     [[nodiscard]] std::string complaint() const;
 
-    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times, instant at) const noexcept;
+    constexpr std::uint64_t spend(state& s, std::uint64_t cost, std::uint64_t times,
+                                  instant at) const noexcept;
     constexpr void          charge(state& s, std::uint64_t cost, instant at) const noexcept;
-    constexpr void give_back(state& s, std::uint64_t cost, instant lapses, instant at) const noexcept;
+    constexpr void          give_back(state& s, std::uint64_t cost, instant lapses,
+                                      instant at) const noexcept;
 
-    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost, instant at) const noexcept;
+    [[nodiscard]] constexpr reading read(const state& s, std::uint64_t cost,
+                                         instant at) const noexcept;
     [[nodiscard]] constexpr instant judged_at(const state& s, instant at) const noexcept;
     [[nodiscard]] constexpr instant lapses(const decision& made) const noexcept;
     [[nodiscard]] constexpr instant recovered_at(const state& s) const noexcept;
@@ -65,11 +68,14 @@ private:
 inline std::string sliding_window::complaint() const
 {
     if (window <= duration::zero()) return "sliding_window: window must be positive";
-    if (window % tick != duration::zero()) return "sliding_window: window must be whole microseconds";
+    if (window % tick != duration::zero())
+        return "sliding_window: window must be whole microseconds";
     const auto most = std::uint64_t{std::numeric_limits<std::int64_t>::max()} / ticks();
     if (limit <= most) return "";
-    return "sliding_window: limit is " + std::to_string(limit) + "; limit x window in microseconds must"
-           " stay below 2^63, so at most " + std::to_string(most) + " is allowed";
+    return "sliding_window: limit is " + std::to_string(limit) +
+           "; limit x window in microseconds must"
+           " stay below 2^63, so at most " +
+           std::to_string(most) + " is allowed";
 }
 
 constexpr std::uint64_t sliding_window::ticks() const noexcept
@@ -111,7 +117,9 @@ constexpr std::uint64_t sliding_window::room(const state& seen, instant at) cons
 {
     const auto free = detail::sub_clamped(limit, seen.current);
     if (seen.previous == 0 || free == 0) return free;
-    const auto    elapsed = at < seen.start ? 0 : ticks_between(seen.start, at) / static_cast<std::uint64_t>(tick.count());
+    const auto elapsed =
+        at < seen.start ? 0
+                        : ticks_between(seen.start, at) / static_cast<std::uint64_t>(tick.count());
     std::uint64_t covered = 0;
     if (__builtin_mul_overflow(seen.previous, ticks() - elapsed, &covered)) [[unlikely]]
         return 0;  // previous*(W - elapsed) >= 2^64 > limit*W
@@ -159,7 +167,8 @@ constexpr void sliding_window::give_back(state& s, std::uint64_t cost, instant l
     s.current = detail::sub_clamped(s.current, cost);
 }
 
-constexpr reading sliding_window::read(const state& s, std::uint64_t cost, instant at) const noexcept
+constexpr reading sliding_window::read(const state& s, std::uint64_t cost,
+                                       instant at) const noexcept
 {
     const auto seen = seen_at(s, at);
     reading    told{.left = room(seen, at)};

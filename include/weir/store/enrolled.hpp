@@ -17,9 +17,9 @@
 
 namespace weir {
 
-/// Counters by what names a limiter: its name, its kind of policy, its window. Enrolled again (after
-/// a reload, with another limit), a limiter meets its counters again. Nothing is ever taken out, so
-/// references stay good. Thread-safe; O(limiters).
+/// Counters by what names a limiter: its name, its kind of policy, its window. Enrolled again
+/// (after a reload, with another limit), a limiter meets its counters again. Nothing is ever taken
+/// out, so references stay good. Thread-safe; O(limiters).
 template <template <class> class Counters>
 class enrolled {
 public:
@@ -32,7 +32,8 @@ public:
         const std::lock_guard turn(mutex_);
         for (const auto& one : all_)
             if (one->kind == &kind_of<Policy> && one->window == limit.window && one->name == name) {
-                if (++one->times == too_often && warn_ != nullptr) warn_(warning::limiter_per_request);
+                if (++one->times == too_often && warn_ != nullptr)
+                    warn_(warning::limiter_per_request);
                 return static_cast<held<Policy>&>(*one).counters;
             }
         auto  made     = std::make_unique<held<Policy>>(name, limit, make());
@@ -57,7 +58,10 @@ private:
     static inline const char kind_of = 0;  // its address stands for the type
 
     struct entry {
-        entry(std::string_view name_, const void* kind_, duration window_) : name(name_), kind(kind_), window(window_) {}
+        entry(std::string_view name_, const void* kind_, duration window_)
+            : name(name_), kind(kind_), window(window_)
+        {
+        }
         virtual ~entry()                                = default;
         [[nodiscard]] virtual std::size_t bytes() const = 0;
 

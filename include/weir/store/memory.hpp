@@ -30,37 +30,48 @@ enum class overflow : std::uint8_t {
 };
 
 struct memory_options {
-    std::size_t    max_keys = 100'000;                ///< Keys counted exactly, for each enrolled limiter.
+    std::size_t    max_keys = 100'000;  ///< Keys counted exactly, for each enrolled limiter.
     weir::overflow overflow = weir::overflow::sketch;  ///< For the keys beyond them.
-    instant (*clock)()      = &weir::now;              ///< Asked where the caller hands in no instant.
-    std::optional<hash_seed> seed = std::nullopt;      ///< Of the keys; by default the process's own, random.
-    warning_listener         warn = &warn_on_stderr;   ///< Told once of each warning (docs/warnings.md).
+    instant (*clock)()      = &weir::now;  ///< Asked where the caller hands in no instant.
+    /// Of the keys; by default the process's own, random.
+    std::optional<hash_seed> seed = std::nullopt;
+    warning_listener warn = &warn_on_stderr;  ///< Told once of each warning (docs/warnings.md).
 };
 
 /// The counters of one limiter: a table, and a sketch for what finds no slot in it.
 template <policy Policy>
 class memory_counters {
 public:
-    memory_counters(std::string_view name, const Policy& limit, const memory_options& options, const hash_seed& seed);
+    memory_counters(std::string_view name, const Policy& limit, const memory_options& options,
+                    const hash_seed& seed);
 
-    [[nodiscard]] key  digest(const subject& who) const noexcept { return digest_(who); }
-    void               prefetch(const key& who) const noexcept { table_.prefetch(who); }
-    reply<Policy>      answer(const ask<Policy>& question, instant at) noexcept;
+    [[nodiscard]] key digest(const subject& who) const noexcept { return digest_(who); }
+    void              prefetch(const key& who) const noexcept { table_.prefetch(who); }
+    reply<Policy>     answer(const ask<Policy>& question, instant at) noexcept;
 
-    [[nodiscard]] std::size_t         bytes() const noexcept;
-    [[nodiscard]] std::size_t         live(const Policy& limit, instant at) const noexcept { return table_.live(limit, at); }
-    [[nodiscard]] const sketch_size*  overflow_size() const noexcept { return overflow_ ? &overflow_->size() : nullptr; }
-    [[nodiscard]] double              overflow_error(const Policy& limit, instant at) const noexcept;
+    [[nodiscard]] std::size_t bytes() const noexcept;
+    [[nodiscard]] std::size_t live(const Policy& limit, instant at) const noexcept
+    {
+        return table_.live(limit, at);
+    }
+    [[nodiscard]] const sketch_size* overflow_size() const noexcept
+    {
+        return overflow_ ? &overflow_->size() : nullptr;
+    }
+    [[nodiscard]] double overflow_error(const Policy& limit, instant at) const noexcept;
 
 private:
     using state   = typename Policy::state;
     using outcome = typename table<Policy>::outcome;
 
-    static bool          change(const ask<Policy>& question, state& s, std::uint64_t& granted, instant at) noexcept;
-    static reply<Policy> told(const ask<Policy>& question, const outcome& done, basis on, instant at) noexcept;
+    static bool          change(const ask<Policy>& question, state& s, std::uint64_t& granted,
+                                instant at) noexcept;
+    static reply<Policy> told(const ask<Policy>& question, const outcome& done, basis on,
+                              instant at) noexcept;
 
     [[gnu::noinline]] reply<Policy> begin(ask<Policy> question, instant at) noexcept;
-    [[gnu::noinline]] reply<Policy> overflow_answer(const ask<Policy>& question, const grid& now, instant at) noexcept;
+    [[gnu::noinline]] reply<Policy> overflow_answer(const ask<Policy>& question, const grid& now,
+                                                    instant at) noexcept;
     [[gnu::noinline]] reply<Policy> seldom(ask<Policy> question, instant at) noexcept;
 
     weir::digest                        digest_;
@@ -88,13 +99,26 @@ public:
     enrolment<Policy> enrol(std::string_view name, const Policy& limit, outage_rule = fail_closed);
 
     template <policy Policy>
-    [[nodiscard]] key digest(memory_counters<Policy>* limiter, const subject& who) const noexcept { return limiter->digest(who); }
+    [[nodiscard]] key digest(memory_counters<Policy>* limiter, const subject& who) const noexcept
+    {
+        return limiter->digest(who);
+    }
     template <policy Policy>
-    [[nodiscard]] bool holds(memory_counters<Policy>*, const Policy& limit) const noexcept { return fits_slot(limit); }
+    [[nodiscard]] bool holds(memory_counters<Policy>*, const Policy& limit) const noexcept
+    {
+        return fits_slot(limit);
+    }
     template <policy Policy>
-    void prefetch(memory_counters<Policy>* limiter, const key& who) const noexcept { limiter->prefetch(who); }
+    void prefetch(memory_counters<Policy>* limiter, const key& who) const noexcept
+    {
+        limiter->prefetch(who);
+    }
     template <policy Policy>
-    reply<Policy> answer(memory_counters<Policy>* limiter, const ask<Policy>& question, instant at) noexcept { return limiter->answer(question, at); }
+    reply<Policy> answer(memory_counters<Policy>* limiter, const ask<Policy>& question,
+                         instant at) noexcept
+    {
+        return limiter->answer(question, at);
+    }
 
     [[nodiscard]] instant     now() const noexcept { return options_.clock(); }
     [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + enrolled_.bytes(); }
@@ -108,8 +132,8 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 template <policy Policy>
-memory_counters<Policy>::memory_counters(std::string_view name, const Policy& limit, const memory_options& options,
-                                         const hash_seed& seed)
+memory_counters<Policy>::memory_counters(std::string_view name, const Policy& limit,
+                                         const memory_options& options, const hash_seed& seed)
     : digest_(seed, Policy::id, name, limit.window), table_(limit, options.max_keys)
 {
     // An eighth of the keys wide: 8 bytes a key, and at twice as many keys as the table holds about
@@ -126,18 +150,27 @@ bool memory_counters<Policy>::change(const ask<Policy>& question, state& s, std:
     const auto before = s;
     const auto units  = question.cost * question.times;
     switch (question.verb) {
-        case verb::spend: granted = question.limit.spend(s, question.cost, question.times, at); break;
-        case verb::charge: question.limit.charge(s, units, at); break;
-        case verb::give_back: question.limit.give_back(s, units, question.lapses, at); break;
-        case verb::forget: s = {}; break;
-        case verb::peek: break;
+    case verb::spend:
+        granted = question.limit.spend(s, question.cost, question.times, at);
+        break;
+    case verb::charge:
+        question.limit.charge(s, units, at);
+        break;
+    case verb::give_back:
+        question.limit.give_back(s, units, question.lapses, at);
+        break;
+    case verb::forget:
+        s = {};
+        break;
+    case verb::peek:
+        break;
     }
     return !(s == before);
 }
 
 template <policy Policy>
-reply<Policy> memory_counters<Policy>::told(const ask<Policy>& question, const outcome& done, basis on,
-                                            instant at) noexcept
+reply<Policy> memory_counters<Policy>::told(const ask<Policy>& question, const outcome& done,
+                                            basis on, instant at) noexcept
 {
     return {done.granted, done.after, question.limit.judged_at(done.after, at), on};
 }
@@ -145,7 +178,8 @@ reply<Policy> memory_counters<Policy>::told(const ask<Policy>& question, const o
 template <policy Policy>
 reply<Policy> memory_counters<Policy>::answer(const ask<Policy>& question, instant at) noexcept
 {
-    if (question.verb != verb::spend) [[unlikely]] return seldom(question, at);
+    if (question.verb != verb::spend) [[unlikely]]
+        return seldom(question, at);
     const auto spend = [&](state& s, std::uint64_t& granted) {
         granted = question.limit.spend(s, question.cost, question.times, at);
         return granted > 0;
@@ -154,16 +188,21 @@ reply<Policy> memory_counters<Policy>::answer(const ask<Policy>& question, insta
     if (table_.update(question.who, table_.at(at), spend, done)) [[likely]]
         return told(question, done, basis::counted, at);
     // Taken apart and put together again: handed on as it is, the ask would have to lie in memory.
-    return begin({question.who, question.limit, question.cost, question.times, question.verb, question.lapses}, at);
+    return begin({question.who, question.limit, question.cost, question.times, question.verb,
+                  question.lapses},
+                 at);
 }
 
 /// All verbs but spend: kept out of the way of the one that each request takes.
 template <policy Policy>
 reply<Policy> memory_counters<Policy>::seldom(ask<Policy> question, instant at) noexcept
 {
-    const auto act = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
-    outcome    done;
-    if (table_.update(question.who, table_.at(at), act, done)) return told(question, done, basis::counted, at);
+    const auto act = [&](state& s, std::uint64_t& granted) {
+        return change(question, s, granted, at);
+    };
+    outcome done;
+    if (table_.update(question.who, table_.at(at), act, done))
+        return told(question, done, basis::counted, at);
     if (question.verb == verb::charge) return begin(question, at);
     if (overflowed_.load()) return overflow_->answer(question, at);
     return told(question, {}, basis::counted, at);
@@ -174,9 +213,11 @@ reply<Policy> memory_counters<Policy>::seldom(ask<Policy> question, instant at) 
 template <policy Policy>
 reply<Policy> memory_counters<Policy>::begin(ask<Policy> question, instant at) noexcept
 {
-    auto       on    = basis::counted;
-    const auto now   = table_.at(at);
-    const auto act   = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
+    auto       on  = basis::counted;
+    const auto now = table_.at(at);
+    const auto act = [&](state& s, std::uint64_t& granted) {
+        return change(question, s, granted, at);
+    };
     const auto first = [&]() -> state {
         if (!overflowed_.load()) return {};
         const auto known = overflow_->estimate(question.limit, question.who, at);
@@ -184,7 +225,7 @@ reply<Policy> memory_counters<Policy>::begin(ask<Policy> question, instant at) n
         return known;
     };
     outcome done;
-    if (table_.update_or_insert(question.limit, question.who, now, at, act, first, done))
+    if (table_.update_or_insert(question.limit, question.who, now, act, first, done))
         return told(question, done, on, at);
     return overflow_answer(question, now, at);
 }
@@ -202,9 +243,12 @@ reply<Policy> memory_counters<Policy>::overflow_answer(const ask<Policy>& questi
     if (made.granted == 0 && question.verb == verb::spend) return made;
 
     table_.clear_claims(question.who);
-    const auto act = [&](state& s, std::uint64_t& granted) { return change(question, s, granted, at); };
-    outcome    done;
-    if (table_.update(question.who, now, act, done)) return told(question, done, basis::estimated, at);
+    const auto act = [&](state& s, std::uint64_t& granted) {
+        return change(question, s, granted, at);
+    };
+    outcome done;
+    if (table_.update(question.who, now, act, done))
+        return told(question, done, basis::estimated, at);
     return made;
 }
 
@@ -221,13 +265,16 @@ double memory_counters<Policy>::overflow_error(const Policy& limit, instant at) 
 }
 
 inline memory_store::memory_store(const memory_options& options)
-    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()), enrolled_(options.warn)
+    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()),
+      enrolled_(options.warn)
 {
-    if (options.max_keys == 0) detail::invalid("memory_store: max_keys is 0; at least 1 is allowed");
+    if (options.max_keys == 0)
+        detail::invalid("memory_store: max_keys is 0; at least 1 is allowed");
 }
 
 template <policy Policy>
-auto memory_store::enrol(std::string_view name, const Policy& limit, outage_rule) -> enrolment<Policy>
+auto memory_store::enrol(std::string_view name, const Policy& limit, outage_rule)
+    -> enrolment<Policy>
 {
     check_slot(name, limit);
     return &enrolled_.find_or_make(name, limit, [&] {

@@ -21,26 +21,29 @@
 namespace weir {
 
 /// The lower `stamp_bits` of a slot's head and all of its word hold a state; the rest of the head
-/// is the key's tag. The lowest bit of the head is left clear: it marks a slot that is only claimed.
-/// A word and stamp of zeros are the untouched state. Users' policies specialise this.
+/// is the key's tag. The lowest bit of the head is left clear: it marks a slot that is only
+/// claimed. A word and stamp of zeros are the untouched state. Users' policies specialise this.
 template <policy Policy>
 class packing;
 
 /// An ask's place among the windows: worked out once, used to unpack and to pack.
 struct grid {
+    instant      at    = {};
     std::int64_t index = 0;
     instant      start = {};
 };
 
-/// The index of a window, modulo a power of two that spans at least 2.2 years, or 2^31 windows where
-/// windows are under 33 ms. A state that nobody asked for during just that span, less the hour that a
-/// clock may step back, and whose slot nobody else took, is read as one of the hour ahead. Windows of
-/// 1 ms wrap after 25 days.
+/// The index of a window, modulo a power of two that spans at least 2.2 years, or 2^31 windows
+/// where windows are under 33 ms. A state that nobody asked for during just that span, less the
+/// hour that a clock may step back, and whose slot nobody else took, is read as one of the hour
+/// ahead. Windows of 1 ms wrap after 25 days.
 class window_stamp {
 public:
     constexpr explicit window_stamp(duration window) noexcept
         : window_(window),
-          bits_(std::clamp(57 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(window.count()))), 2, 31))
+          bits_(std::clamp(
+              57 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(window.count()))), 2,
+              31))
     {
     }
 
@@ -49,9 +52,10 @@ public:
     [[nodiscard]] constexpr grid at(instant at) const noexcept
     {
         const auto index = window_index(at, window_);  // one division for both
-        const auto since = static_cast<std::uint64_t>(at.time_since_epoch().count()) -
-                           static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(window_.count());
-        return {index, saturating_add(at, -duration(static_cast<std::int64_t>(since)))};
+        const auto since =
+            static_cast<std::uint64_t>(at.time_since_epoch().count()) -
+            static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(window_.count());
+        return {at, index, saturating_add(at, -duration(static_cast<std::int64_t>(since)))};
     }
 
     /// The start of the window that is nearest to the ask's among those with this stamp.
@@ -95,7 +99,8 @@ public:
     {
         return {windows_.stamp(s.start, now) << 1, s.used};
     }
-    [[nodiscard]] constexpr fixed_window::state unpack(const slot& from, const grid& now) const noexcept
+    [[nodiscard]] constexpr fixed_window::state unpack(const slot& from,
+                                                       const grid& now) const noexcept
     {
         if (from.word == 0) return {};
         return {windows_.start(from.head >> 1, now), from.word};
@@ -115,17 +120,21 @@ public:
     [[nodiscard]] constexpr int  stamp_bits() const noexcept { return windows_.bits() + 3; }
     [[nodiscard]] constexpr grid at(instant at) const noexcept { return windows_.at(at); }
 
-    [[nodiscard]] constexpr slot pack(const sliding_window::state& s, const grid& now) const noexcept
+    [[nodiscard]] constexpr slot pack(const sliding_window::state& s,
+                                      const grid&                  now) const noexcept
     {
         const auto current  = std::min(s.current, full);
         const auto previous = std::min(s.previous, full);
-        return {windows_.stamp(s.start, now) << 3 | previous >> 31 << 1, current << 31 | (previous & low)};
+        return {windows_.stamp(s.start, now) << 3 | previous >> 31 << 1,
+                current << 31 | (previous & low)};
     }
-    [[nodiscard]] constexpr sliding_window::state unpack(const slot& from, const grid& now) const noexcept
+    [[nodiscard]] constexpr sliding_window::state unpack(const slot& from,
+                                                         const grid& now) const noexcept
     {
         const auto upper = from.head >> 1 & 3;
         if (from.word == 0 && upper == 0) return {};
-        return {windows_.start(from.head >> 3, now), from.word >> 31, upper << 31 | (from.word & low)};
+        return {windows_.start(from.head >> 3, now), from.word >> 31,
+                upper << 31 | (from.word & low)};
     }
 
 private:
@@ -142,8 +151,8 @@ public:
     constexpr explicit packing(const gcra&) noexcept {}
 
     [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
-    [[nodiscard]] static constexpr int  stamp_bits() noexcept { return 1; }
-    [[nodiscard]] static constexpr grid at(instant) noexcept { return {}; }
+    [[nodiscard]] static constexpr int           stamp_bits() noexcept { return 1; }
+    [[nodiscard]] static constexpr grid          at(instant) noexcept { return {}; }
 
     [[nodiscard]] static constexpr slot pack(const gcra::state& s, const grid&) noexcept
     {
@@ -170,8 +179,10 @@ template <policy Policy>
 void check_slot(std::string_view name, const Policy& limit)
 {
     if (!fits_slot(limit))
-        detail::invalid("limiter \"" + std::string(name) + "\": the limit is " + std::to_string(limit.capacity()) +
-                        "; a store in the process holds at most " + std::to_string(packing<Policy>::most()));
+        detail::invalid("limiter \"" + std::string(name) + "\": the limit is " +
+                        std::to_string(limit.capacity()) +
+                        "; a store in the process holds at most " +
+                        std::to_string(packing<Policy>::most()));
 }
 
 }  // namespace weir

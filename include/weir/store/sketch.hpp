@@ -22,26 +22,34 @@
 namespace weir {
 
 struct sketch_options {
-    sketch_size size        = {};           ///< Of each enrolled limiter; see sketch_size::for_keys.
-    instant (*clock)()      = &weir::now;   ///< Asked where the caller hands in no instant.
-    std::optional<hash_seed> seed = std::nullopt;  ///< Of the keys; by default the process's own, random.
-    warning_listener         warn = &warn_on_stderr;  ///< Told once of each warning (docs/warnings.md).
+    sketch_size size   = {};          ///< Of each enrolled limiter; see sketch_size::for_keys.
+    instant (*clock)() = &weir::now;  ///< Asked where the caller hands in no instant.
+    /// Of the keys; by default the process's own, random.
+    std::optional<hash_seed> seed = std::nullopt;
+    warning_listener warn = &warn_on_stderr;  ///< Told once of each warning (docs/warnings.md).
 };
 
 /// The sketch of one limiter.
 template <policy Policy>
 class sketch_counters {
 public:
-    sketch_counters(std::string_view name, const Policy& limit, const sketch_size& size, const hash_seed& seed)
+    sketch_counters(std::string_view name, const Policy& limit, const sketch_size& size,
+                    const hash_seed& seed)
         : digest_(seed, Policy::id, name, limit.window), cells_(limit, size)
     {
     }
 
     [[nodiscard]] key digest(const subject& who) const noexcept { return digest_(who); }
-    reply<Policy>     answer(const ask<Policy>& question, instant at) noexcept { return cells_.answer(question, at); }
+    reply<Policy>     answer(const ask<Policy>& question, instant at) noexcept
+    {
+        return cells_.answer(question, at);
+    }
 
     /// The share of keys over-counted now, from the cells in use. O(width × depth).
-    [[nodiscard]] double present_error(const Policy& limit, instant at) const noexcept { return cells_.present_error(limit, at); }
+    [[nodiscard]] double present_error(const Policy& limit, instant at) const noexcept
+    {
+        return cells_.present_error(limit, at);
+    }
     [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(*this) + cells_.bytes(); }
 
 private:
@@ -67,11 +75,21 @@ public:
     enrolment<Policy> enrol(std::string_view name, const Policy& limit, outage_rule = fail_closed);
 
     template <policy Policy>
-    [[nodiscard]] key digest(sketch_counters<Policy>* limiter, const subject& who) const noexcept { return limiter->digest(who); }
+    [[nodiscard]] key digest(sketch_counters<Policy>* limiter, const subject& who) const noexcept
+    {
+        return limiter->digest(who);
+    }
     template <policy Policy>
-    [[nodiscard]] bool holds(sketch_counters<Policy>*, const Policy& limit) const noexcept { return fits_slot(limit); }
+    [[nodiscard]] bool holds(sketch_counters<Policy>*, const Policy& limit) const noexcept
+    {
+        return fits_slot(limit);
+    }
     template <policy Policy>
-    reply<Policy> answer(sketch_counters<Policy>* limiter, const ask<Policy>& question, instant at) noexcept { return limiter->answer(question, at); }
+    reply<Policy> answer(sketch_counters<Policy>* limiter, const ask<Policy>& question,
+                         instant at) noexcept
+    {
+        return limiter->answer(question, at);
+    }
 
     [[nodiscard]] instant     now() const noexcept { return options_.clock(); }
     [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + enrolled_.bytes(); }
@@ -85,13 +103,15 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 inline sketch_store::sketch_store(const sketch_options& options)
-    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()), enrolled_(options.warn)
+    : options_(options), seed_(options.seed ? *options.seed : hash_seed::of_process()),
+      enrolled_(options.warn)
 {
     if (const auto wrong = options.size.complaint(); !wrong.empty()) detail::invalid(wrong);
 }
 
 template <policy Policy>
-auto sketch_store::enrol(std::string_view name, const Policy& limit, outage_rule) -> enrolment<Policy>
+auto sketch_store::enrol(std::string_view name, const Policy& limit, outage_rule)
+    -> enrolment<Policy>
 {
     check_slot(name, limit);
     return &enrolled_.find_or_make(name, limit, [&] {

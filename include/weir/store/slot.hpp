@@ -35,7 +35,8 @@ struct alignas(16) slot {
     for (;;) {
         const auto head = __atomic_load_n(&at.head, __ATOMIC_SEQ_CST);
         const auto word = __atomic_load_n(&at.word, __ATOMIC_SEQ_CST);
-        if (head == __atomic_load_n(&at.head, __ATOMIC_SEQ_CST)) [[likely]] return {head, word};
+        if (head == __atomic_load_n(&at.head, __ATOMIC_SEQ_CST)) [[likely]]
+            return {head, word};
     }
 }
 
@@ -55,8 +56,8 @@ inline bool swap(slot& at, const slot& expected, const slot& desired) noexcept
 #else
     // The thread sanitizer must see the swap; other machines may want -latomic.
     __extension__ using both = unsigned __int128;
-    auto       seen = both{expected.word} << 64 | expected.head;
-    const auto next = both{desired.word} << 64 | desired.head;
+    auto       seen          = both{expected.word} << 64 | expected.head;
+    const auto next          = both{desired.word} << 64 | desired.head;
     return __atomic_compare_exchange_n(reinterpret_cast<both*>(&at), &seen, next, false,
                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 #endif

@@ -16,16 +16,19 @@
 
 namespace weir {
 
-/// The estimate of a key is the lightest of its cells, and each cell is at least as bad as the truth,
-/// so a limiter on it never admits more than its policy allows; what it refuses in excess is bounded
-/// by `sketch_size::wrong_share`. Updates are conservative and lose nothing between threads, for the
-/// reason given at `count_min_sketch`. Thread-safe, lock-free, O(depth).
+/// The estimate of a key is the lightest of its cells, and each cell is at least as bad as the
+/// truth, so a limiter on it never admits more than its policy allows; what it refuses in excess is
+/// bounded by `sketch_size::wrong_share`. Updates are conservative and lose nothing between
+/// threads, for the reason given at `count_min_sketch`. Thread-safe, lock-free, O(depth).
 template <policy Policy>
 class state_sketch {
 public:
     using state = typename Policy::state;
 
-    state_sketch(const Policy& limit, sketch_size size) : packing_(limit), size_(size), cells_(size.width * size.depth) {}
+    state_sketch(const Policy& limit, sketch_size size)
+        : packing_(limit), size_(size), cells_(size.width * size.depth)
+    {
+    }
 
     /// Runs the ask on the estimate. give_back and forget do nothing: a cell may be another key's.
     [[gnu::flatten]] reply<Policy> answer(const ask<Policy>& question, instant at) noexcept;
@@ -40,7 +43,7 @@ public:
     [[nodiscard]] double present_error(const Policy& limit, instant at) const noexcept;
 
     [[nodiscard]] const sketch_size& size() const noexcept { return size_; }
-    [[nodiscard]] std::size_t        bytes() const noexcept { return sizeof(*this) + cells_.bytes(); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(*this) + cells_.bytes(); }
 
 private:
     /// The cell that an update starts from.
@@ -50,8 +53,10 @@ private:
         state       holds;
     };
 
-    [[nodiscard]] base lightest(const Policy& limit, const key& who, const grid& now) const noexcept;
-    bool commit(const Policy& limit, const key& who, const base& from, const state& to, const grid& now) noexcept;
+    [[nodiscard]] base lightest(const Policy& limit, const key& who,
+                                const grid& now) const noexcept;
+    bool commit(const Policy& limit, const key& who, const base& from, const state& to,
+                const grid& now) noexcept;
     void raise(const Policy& limit, slot& cell, const state& to, const grid& now) noexcept;
 
     packing<Policy> packing_;
@@ -62,9 +67,10 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 template <policy Policy>
-auto state_sketch<Policy>::lightest(const Policy& limit, const key& who, const grid& now) const noexcept -> base
+auto state_sketch<Policy>::lightest(const Policy& limit, const key& who,
+                                    const grid& now) const noexcept -> base
 {
-    const auto at   = [&](std::size_t row) -> base {
+    const auto at = [&](std::size_t row) -> base {
         const auto is = peek(cells_[size_.cell(who, row)]);
         return {row, is, packing_.unpack(is, now)};
     };
@@ -83,7 +89,8 @@ reply<Policy> state_sketch<Policy>::answer(const ask<Policy>& question, instant 
         const auto    from    = lightest(limit, question.who, now);
         auto          to      = from.holds;
         std::uint64_t granted = 0;
-        if (question.verb == verb::spend) granted = limit.spend(to, question.cost, question.times, at);
+        if (question.verb == verb::spend)
+            granted = limit.spend(to, question.cost, question.times, at);
         if (question.verb == verb::charge) limit.charge(to, question.cost * question.times, at);
         if (to == from.holds || commit(limit, question.who, from, to, now))
             return {granted, to, limit.judged_at(to, at), basis::estimated};
@@ -92,8 +99,8 @@ reply<Policy> state_sketch<Policy>::answer(const ask<Policy>& question, instant 
 
 /// The other cells first; false if the base was not the same any more.
 template <policy Policy>
-bool state_sketch<Policy>::commit(const Policy& limit, const key& who, const base& from, const state& to,
-                                  const grid& now) noexcept
+bool state_sketch<Policy>::commit(const Policy& limit, const key& who, const base& from,
+                                  const state& to, const grid& now) noexcept
 {
     for (std::size_t row = 0; row < size_.depth; ++row)
         if (row != from.row) raise(limit, cells_[size_.cell(who, row)], to, now);
@@ -101,7 +108,8 @@ bool state_sketch<Policy>::commit(const Policy& limit, const key& who, const bas
 }
 
 template <policy Policy>
-void state_sketch<Policy>::raise(const Policy& limit, slot& cell, const state& to, const grid& now) noexcept
+void state_sketch<Policy>::raise(const Policy& limit, slot& cell, const state& to,
+                                 const grid& now) noexcept
 {
     for (;;) {
         const auto seen = peek(cell);
@@ -118,7 +126,8 @@ double state_sketch<Policy>::present_error(const Policy& limit, instant at) cons
     for (std::size_t row = 0; row < size_.depth; ++row) {
         std::size_t used = 0;
         for (std::size_t i = 0; i < size_.width; ++i)
-            used += limit.recovered_at(packing_.unpack(peek(cells_[row * size_.width + i]), now)) > at;
+            used +=
+                limit.recovered_at(packing_.unpack(peek(cells_[row * size_.width + i]), now)) > at;
         error *= static_cast<double>(used) / static_cast<double>(size_.width);
     }
     return error;
