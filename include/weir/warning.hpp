@@ -61,8 +61,7 @@ constexpr std::string_view text(warning of) noexcept
                "is believed and clients choose their own keys: list your own proxies only";
     case warning::limiter_per_request:
         return "one limiter was made ten thousand times, which takes a lock each time: make it "
-               "once, "
-               "beside its store, and share it";
+               "once, beside its store, and share it";
     }
     return "";
 }
