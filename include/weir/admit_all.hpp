@@ -38,20 +38,22 @@ private:
 /// Admits the whole set or spends nothing: `admit_all({per_ip(client), per_user(user, {.cost =
 /// 3})})`. All are looked at first; then they are spent in the order of their keys, and put back
 /// when one refuses after all. So never more than a limit is admitted; a set is refused only if it
-/// does not fit or overlapped one that was put back. The set must not be empty. O(n²) for n asks,
+/// does not fit or overlapped one that was put back. An empty set is admitted. O(n²) for n asks,
 /// no allocation; thread-safe; never throws. For limiters on the caller's clock.
 inline joint_decision admit_all(std::span<const pending> set, instant at) noexcept;
-inline joint_decision admit_all(std::span<const pending> set) noexcept
-{
-    return admit_all(set, now());
-}
 inline joint_decision admit_all(std::initializer_list<pending> set, instant at) noexcept
 {
     return admit_all(std::span(set.begin(), set.size()), at);
 }
+
+/// As above, at the instant that the clock of the first limiter's store shows.
+inline joint_decision admit_all(std::span<const pending> set) noexcept
+{
+    return admit_all(set, set.empty() ? now() : set.front().present());
+}
 inline joint_decision admit_all(std::initializer_list<pending> set) noexcept
 {
-    return admit_all(set, now());
+    return admit_all(std::span(set.begin(), set.size()));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -62,6 +64,8 @@ namespace detail {
 inline joint_decision summary(std::span<const pending> set) noexcept
 {
     joint_decision joint;
+    joint.verdict = verdict::admitted;
+    if (set.empty()) return joint;
     static_cast<decision&>(joint) = set.front().made();
     for (const auto& one : set) {
         if (&one != &set.front()) static_cast<decision&>(joint) = both(joint, one.made());

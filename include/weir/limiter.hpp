@@ -169,7 +169,7 @@ public:
     template <identity Who>
     [[nodiscard]] pending operator()(const Who& who, spending what = {}) const noexcept
     {
-        return {this, digest(who), what.cost, &run_pending};
+        return {this, digest(who), what.cost, &run_pending, &present_of};
     }
 
     /// Another limit or burst, at once, and for what is counted already. False, and nothing
@@ -266,6 +266,11 @@ private:
     {
         if (!made || units == 0 || made.basis >= basis::estimated) return;
         ask_for(verb::give_back, who, units, limit().lapses(made), at);
+    }
+
+    static instant present_of(const void* self) noexcept
+    {
+        return static_cast<const limiter*>(self)->present();
     }
 
     static decision run_pending(const void* self, const key& who, std::uint64_t cost,

@@ -20,8 +20,11 @@ public:
     using run = decision (*)(const void* self, const key& who, std::uint64_t cost, step act,
                              const decision& made, instant at) noexcept;
 
-    pending(const void* self, const key& who, std::uint64_t cost, run ask) noexcept
-        : self_(self), who_(who), cost_(cost), ask_(ask)
+    /// Reads the clock of the store that the limiter is on.
+    using clock = instant (*)(const void* self) noexcept;
+
+    pending(const void* self, const key& who, std::uint64_t cost, run ask, clock present) noexcept
+        : self_(self), who_(who), cost_(cost), ask_(ask), present_(present)
     {
     }
     pending(const pending&)            = delete;
@@ -31,6 +34,8 @@ public:
 
     /// The order in which everybody spends, so that two sets never wait or undo in a circle.
     [[nodiscard]] const key& who() const noexcept { return who_; }
+
+    [[nodiscard]] instant present() const noexcept { return present_(self_); }
 
     /// What the last step decided.
     const decision& made() const noexcept { return made_; }
@@ -45,6 +50,7 @@ private:
     key              who_;
     std::uint64_t    cost_;
     run              ask_;
+    clock            present_;
     mutable decision made_;  // the elements of an initializer_list are const
 };
 

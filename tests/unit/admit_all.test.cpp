@@ -7,11 +7,13 @@
 
 #include "weir/limiter.hpp"
 #include "weir/store/memory.hpp"
+#include "weir/testing/manual_clock.hpp"
 #include "weir/testing/scripted_store.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -134,4 +136,22 @@ TEST_CASE(
     CHECK(a.peek("x", {}, t(0)).left == static_cast<std::uint64_t>(300 - ab - ca));
     CHECK(b.peek("x", {}, t(0)).left == static_cast<std::uint64_t>(200 - ab - bc));
     CHECK(c.peek("x", {}, t(0)).left == static_cast<std::uint64_t>(100 - bc - ca));
+}
+
+TEST_CASE("a set is judged by the clock of the limiters' store", "[admit_all]")
+{
+    weir::testing::manual_clock clock;
+    weir::memory_store          counters({.clock = clock.function()});
+    const weir::limiter         ip("ip", weir::fixed_window{.limit = 1, .window = 1min}, counters);
+
+    const auto first = clock.now();
+    CHECK(weir::admit_all({ip("a")}).at == first);
+    CHECK_FALSE(weir::admit_all({ip("a")}));
+    clock.advance(1min);
+    CHECK(weir::admit_all({ip("a")}));
+}
+
+TEST_CASE("an empty set is admitted", "[admit_all]")
+{
+    CHECK(weir::admit_all(std::span<const weir::pending>()));
 }
