@@ -23,8 +23,8 @@ public:
     /// Reads the clock of the store that the limiter is on.
     using clock = instant (*)(const void* self) noexcept;
 
-    pending(const void* self, const key& who, std::uint64_t cost, run ask, clock present) noexcept
-        : self_(self), who_(who), cost_(cost), ask_(ask), present_(present)
+    pending(const void* self, const key& who, std::uint64_t cost, run ask, clock look) noexcept
+        : self_(self), who_(who), cost_(cost), ask_(ask), present_(look)
     {
     }
     pending(const pending&)            = delete;
