@@ -152,7 +152,7 @@ public:
 
     [[nodiscard]] static constexpr std::uint64_t most() noexcept { return ~std::uint64_t{0}; }
     [[nodiscard]] static constexpr int           stamp_bits() noexcept { return 1; }
-    [[nodiscard]] static constexpr grid          at(instant) noexcept { return {}; }
+    [[nodiscard]] static constexpr grid          at(instant at) noexcept { return {.at = at}; }
 
     [[nodiscard]] static constexpr slot pack(const gcra::state& s, const grid&) noexcept
     {
