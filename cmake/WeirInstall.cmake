@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 
-# Headers, a CMake package with one export file per component, a pkg-config file, the licence.
+# Headers, a CMake package with one export file per component, pkg-config files, the licence.
 # Nothing installed holds an absolute path: the tree may be moved.
 
 include(GNUInstallDirs)
@@ -21,8 +21,12 @@ configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/weir-config.cmake.in" "${PROJECT_BINARY_DIR}/weir-config.cmake"
     INSTALL_DESTINATION "${weir_package_dir}"
     NO_SET_AND_CHECK_MACRO)
+set(weir_any_machine ARCH_INDEPENDENT)
+if(WEIR_SQLITE)
+    set(weir_any_machine "")  # not headers only
+endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/weir-config-version.cmake"
-    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+    COMPATIBILITY SameMinorVersion ${weir_any_machine})
 install(
     FILES "${PROJECT_BINARY_DIR}/weir-config.cmake" "${PROJECT_BINARY_DIR}/weir-config-version.cmake"
     DESTINATION "${weir_package_dir}")
@@ -31,7 +35,13 @@ install(
 file(RELATIVE_PATH weir_prefix_from_pc
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" weir_prefix_from_pc "${weir_prefix_from_pc}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/weir.pc.in" "${PROJECT_BINARY_DIR}/weir.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/weir.pc" DESTINATION "${weir_pkgconfig_dir}")
+set(weir_pkgconfig_files weir)
+if(WEIR_SQLITE)
+    list(APPEND weir_pkgconfig_files weir-sqlite)
+endif()
+foreach(file IN LISTS weir_pkgconfig_files)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in" "${PROJECT_BINARY_DIR}/${file}.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${file}.pc" DESTINATION "${weir_pkgconfig_dir}")
+endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

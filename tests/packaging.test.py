@@ -56,7 +56,8 @@ for file in ("portfile.cmake", "conanfile.py"):
     expect(f"{file} leaves none of {sorted(wanted)} to chance", wanted <= named[file])
 
 # Components: the Conan recipe names all of them.
-for component in re.findall(r"^weir_component\((\w+)", cmake, re.MULTILINE):
+lists = [cmake] + [file.read_text(encoding="utf-8") for file in root.glob("backends/*/CMakeLists.txt")]
+for component in re.findall(r"^ *weir_component\((\w+)", "\n".join(lists), re.MULTILINE):
     expect(f"conanfile.py knows component {component}", f'"{component}": [' in recipe)
 
 # The recipes are Python.

@@ -15,6 +15,8 @@ enum class warning : std::uint8_t {
     forwarded_header_ignored,  ///< A forwarded header arrives, and nobody is trusted.
     trust_covers_everything,   ///< The trusted ranges hold the whole internet.
     limiter_per_request,       ///< One limiter is made again and again.
+    no_secret,                 ///< A shared store makes its keys without a secret.
+    different_secrets,         ///< Processes of one shared store make their keys with different secrets.
 };
 
 /// The name, as in docs/warnings.md.
@@ -42,6 +44,10 @@ constexpr std::string_view name(warning of) noexcept
         return "trust_covers_everything";
     case warning::limiter_per_request:
         return "limiter_per_request";
+    case warning::no_secret:
+        return "no_secret";
+    case warning::different_secrets:
+        return "different_secrets";
     }
     return "unnamed";
 }
@@ -62,6 +68,12 @@ constexpr std::string_view text(warning of) noexcept
     case warning::limiter_per_request:
         return "one limiter was made ten thousand times, which takes a lock each time: make it "
                "once, beside its store, and share it";
+    case warning::no_secret:
+        return "a shared store has no secret, so whoever reads it can find out by trying which "
+               "addresses and names are in it: set .secret to 32 random bytes, the same everywhere";
+    case warning::different_secrets:
+        return "a shared store was last used with another secret, and what was counted under that "
+               "one is not seen under this one: give all processes the same .secret";
     }
     return "";
 }

@@ -2,14 +2,21 @@
 #   vcpkg install weir --overlay-ports=<checkout>/cmake/packaging
 cmake_path(SET SOURCE_PATH NORMALIZE "${CURRENT_PORT_DIR}/../../..")
 
-set(VCPKG_BUILD_TYPE release)  # headers only: there is nothing to debug in what is installed
+set(sqlite OFF)
+if("sqlite" IN_LIST FEATURES)
+    set(sqlite ON)
+else()
+    set(VCPKG_BUILD_TYPE release)  # headers only: there is nothing to debug in what is installed
+endif()
 
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
-    OPTIONS -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF -DWEIR_INSTALL=ON)
+    OPTIONS -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF -DWEIR_INSTALL=ON
+        -DWEIR_SQLITE=${sqlite})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/weir)
 vcpkg_fixup_pkgconfig()
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include")
 
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
 file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")

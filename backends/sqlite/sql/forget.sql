@@ -1,0 +1,1 @@
+DELETE FROM weir_counters WHERE key = :key;

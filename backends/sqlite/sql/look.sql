@@ -1,0 +1,1 @@
+SELECT first, second, third FROM weir_counters WHERE key = :key;
