@@ -27,7 +27,7 @@ PAIRS = 11
 CONNECTIONS = 64
 YEAR = "31536000"  # seconds; no window ends while this runs
 TOKEN = "operator-token-0123456789"
-FIELDS = {"name": "Ada Lovelace", "email": "ada@example.org",
+FIELDS = {"name": "A visitor", "email": "visitor@example.org",
           "message": "The engine weaves algebraic patterns as the loom weaves flowers and leaves."}
 
 LOAD_CORE, SERVER_CORE = (sorted(os.sched_getaffinity(0)) * 2)[:2]
