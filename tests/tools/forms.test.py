@@ -22,6 +22,8 @@ import threading
 import time
 import unittest
 
+from nginx import Nginx
+
 PROGRAM = ""
 TOKEN = "operator-token-0123456789"
 YEAR = "31536000"
@@ -1157,68 +1159,8 @@ class Durability(unittest.TestCase):
             self.assertEqual(server.post().status, 202)
 
 
-class Nginx:
-    """A real nginx before a port, in a temporary folder, on a port of its own."""
-
-    CONFIGURATION = """
-        daemon off;
-        pid {folder}/pid;
-        error_log {folder}/error.log;
-        worker_processes 1;
-        events {{ worker_connections 64; }}
-        http {{
-            access_log off;
-            client_body_temp_path {folder}/body;
-            proxy_temp_path {folder}/proxy;
-            fastcgi_temp_path {folder}/fastcgi;
-            uwsgi_temp_path {folder}/uwsgi;
-            scgi_temp_path {folder}/scgi;
-            upstream program {{
-                server 127.0.0.1:{behind};
-                keepalive 4;
-            }}
-            server {{
-                listen 127.0.0.1:{port};
-                location / {{
-                    proxy_pass http://program;
-                    proxy_http_version 1.1;
-                    proxy_set_header Connection "";
-                    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-                }}
-            }}
-        }}
-    """
-
-    def __init__(self, binary, behind):
-        self.binary, self.behind = binary, behind
-
-    def __enter__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="weir-nginx-")
-        os.chmod(self.folder.name, 0o755)  # as root, the worker is another user
-        for _ in range(5):  # a free port may be gone by the time nginx binds it
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.port = probe.getsockname()[1]
-            if self.start():
-                return self
-        with open(self.folder.name + "/error.log", encoding="utf-8") as log:
-            raise AssertionError("nginx does not start: " + log.read())
-
-    def start(self):
-        configuration = self.folder.name + "/nginx.conf"
-        with open(configuration, "w", encoding="utf-8") as file:
-            file.write(self.CONFIGURATION.format(folder=self.folder.name, port=self.port,
-                                                 behind=self.behind))
-        self.process = subprocess.Popen(
-            [self.binary, "-p", self.folder.name, "-c", configuration],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=10).close()
-                return True
-            except ConnectionRefusedError:
-                continue
-        return False
+class FormsNginx(Nginx):
+    """An nginx that posts to a form through itself."""
 
     def post(self, source="127.0.0.1", forwarded=None, body="a=b", endpoint="contact"):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20,
@@ -1233,11 +1175,6 @@ class Nginx:
         finally:
             connection.close()
 
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(timeout=20)
-        self.folder.cleanup()
-
 
 class BehindNginx(unittest.TestCase):
     def setUp(self):
@@ -1247,7 +1184,7 @@ class BehindNginx(unittest.TestCase):
 
     def test_F46_F48_clients_are_told_apart_and_forgeries_are_not_believed(self):
         with Server(RATE_LIMIT_IP_REQUESTS=2, TRUSTED_PROXY_HOPS=1) as server, \
-                Nginx(self.binary, server.port) as nginx:
+                FormsNginx(self.binary, server.port) as nginx:
             server.create("contact")
             for source in ("127.0.0.1", "127.0.0.2"):
                 statuses = [nginx.post(source).status for _ in range(3)]
@@ -1257,7 +1194,8 @@ class BehindNginx(unittest.TestCase):
                 self.assertEqual(nginx.post(forwarded=forged).status, 429, forged[:40])
 
     def test_F50_without_hops_all_visitors_share_one_bucket_and_a_warning_says_so(self):
-        with Server(RATE_LIMIT_IP_REQUESTS=2) as server, Nginx(self.binary, server.port) as nginx:
+        with Server(RATE_LIMIT_IP_REQUESTS=2) as server, \
+                FormsNginx(self.binary, server.port) as nginx:
             server.create("contact")
             statuses = [nginx.post(f"127.0.0.{n}").status for n in (1, 2, 3)]
             self.assertEqual(statuses, [202, 202, 429])
@@ -1265,14 +1203,14 @@ class BehindNginx(unittest.TestCase):
 
     def test_F49_one_hop_too_many_lets_clients_choose(self):
         with Server(RATE_LIMIT_IP_REQUESTS=1, TRUSTED_PROXY_HOPS=2) as server, \
-                Nginx(self.binary, server.port) as nginx:
+                FormsNginx(self.binary, server.port) as nginx:
             server.create("contact")
             statuses = [nginx.post(forwarded=f"203.0.113.{n}").status for n in (1, 1, 2)]
             self.assertEqual(statuses, [202, 429, 202])
 
     def test_ranges_do_the_same_without_a_number(self):
         with Server(RATE_LIMIT_IP_REQUESTS=1, TRUSTED_PROXIES="127.0.0.1") as server, \
-                Nginx(self.binary, server.port) as nginx:
+                FormsNginx(self.binary, server.port) as nginx:
             server.create("contact")
             self.assertEqual([nginx.post("127.0.0.2", forwarded=f"203.0.113.{n}").status
                               for n in (1, 2)], [202, 429])
@@ -1280,7 +1218,7 @@ class BehindNginx(unittest.TestCase):
     def test_413_and_429_arrive_as_they_are(self):
         with Server(RATE_LIMIT_IP_REQUESTS=1, TRUSTED_PROXY_HOPS=1,
                     MAX_BODY_BYTES=1000) as server, \
-                Nginx(self.binary, server.port) as nginx:
+                FormsNginx(self.binary, server.port) as nginx:
             server.create("contact")
             for size in (2000, 500_000):
                 self.assertEqual(code(nginx.post(body="a=" + "b" * size)),

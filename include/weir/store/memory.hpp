@@ -136,8 +136,8 @@ memory_counters<Policy>::memory_counters(std::string_view name, const Policy& li
                                          const memory_options& options, const hash_seed& seed)
     : digest_(seed, Policy::id, name, limit.window), table_(limit, options.max_keys)
 {
-    // An eighth of the keys wide: 8 bytes a key, and at twice as many keys as the table holds about
-    // one in six of those beyond it finds its estimate too high.
+    // An eighth of the keys wide, 8 bytes a key. With that many keys beyond the table one in six of
+    // them is over-counted; a flood of more over-counts nearly all, by what falls on their cells.
     if (options.overflow == overflow::sketch)
         overflow_.emplace(limit, sketch_size{.width = options.max_keys / 8 + 1});
 }
