@@ -38,19 +38,20 @@ private:
 /// Admits the whole set or spends nothing: `admit_all({per_ip(client), per_user(user, {.cost =
 /// 3})})`. All are looked at first; then they are spent in the order of their keys, and put back
 /// when one refuses after all. So never more than a limit is admitted; a set is refused only if it
-/// does not fit or overlapped one that was put back. An empty set is admitted. O(n²) for n asks,
-/// no allocation; thread-safe; never throws. For limiters on the caller's clock.
+/// does not fit or overlapped one that was put back. If all limiters are on one shared store that
+/// takes sets (`admits_sets`), it does so in one step, and nothing has to be put back. An empty set
+/// is admitted. O(n²) for n asks, no allocation but that of such a store; thread-safe; never
+/// throws.
+///
+/// The instant is for limiters on the caller's clock; others in the set go by their own.
 inline joint_decision admit_all(std::span<const pending> set, instant at) noexcept;
 inline joint_decision admit_all(std::initializer_list<pending> set, instant at) noexcept
 {
     return admit_all(std::span(set.begin(), set.size()), at);
 }
 
-/// As above, at the instant that the clock of the first limiter's store shows.
-inline joint_decision admit_all(std::span<const pending> set) noexcept
-{
-    return admit_all(set, set.empty() ? now() : set.front().present());
-}
+/// As above, at the instant on the clock of the first limiter whose store keeps the caller's time.
+inline joint_decision admit_all(std::span<const pending> set) noexcept;
 inline joint_decision admit_all(std::initializer_list<pending> set) noexcept
 {
     return admit_all(std::span(set.begin(), set.size()));
@@ -94,10 +95,24 @@ inline void undo_until(std::span<const pending> set, const pending* refused, ins
         one->run_step(pending::step::undo, at);
 }
 
+/// Whether one store can decide it as a whole. What never fits is refused without spending, and
+/// what takes nothing is looked at.
+inline bool goes_whole(std::span<const pending> set) noexcept
+{
+    for (const auto& one : set)
+        if (!one.shares_store(set.front()) || one.takes_nothing() || one.never_fits()) return false;
+    return !set.empty();
+}
+
 }  // namespace detail
 
 inline joint_decision admit_all(std::span<const pending> set, instant at) noexcept
 {
+    if (detail::goes_whole(set)) {
+        if (set.size() > 1) set.front().admit_set(set);
+        else set.front().run_step(pending::step::spend, at);  // it may share what others wait for
+        return detail::summary(set);
+    }
     bool fits = true;
     for (const auto& one : set) fits &= bool(one.run_step(pending::step::peek, at));
     if (!fits) return detail::summary(set);
@@ -110,6 +125,13 @@ inline joint_decision admit_all(std::span<const pending> set, instant at) noexce
         return joint;
     }
     return detail::summary(set);
+}
+
+inline joint_decision admit_all(std::span<const pending> set) noexcept
+{
+    for (const auto& one : set)
+        if (one.takes_instant()) return admit_all(set, one.present());
+    return admit_all(set, instant());
 }
 
 }  // namespace weir

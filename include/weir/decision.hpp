@@ -61,6 +61,17 @@ struct [[nodiscard]] decision {
 /// Both asked for: admitted if both were; the figures of the tighter (the first on a tie).
 [[nodiscard]] constexpr decision both(const decision& first, const decision& second) noexcept;
 
+/// Sees nothing and costs nothing.
+struct unobserved {};
+
+/// Told of each decision, on the thread that made it; must be thread-safe itself.
+// clang-format off
+template <class Observer>
+concept observer = std::same_as<Observer, unobserved> || requires(Observer& watching, const decision& made) {
+    { watching.decided(made) } noexcept;
+};
+// clang-format on
+
 // ---------------------------------------------------------------------------------------------
 
 constexpr bool tighter(const decision& a, const decision& b) noexcept

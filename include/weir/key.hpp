@@ -88,6 +88,10 @@ struct key {
     friend constexpr auto operator<=>(const key&, const key&) = default;
 };
 
+/// Who is counted: a subject, or a key that `digest` made of one before.
+template <class Who>
+concept identity = std::same_as<Who, key> || std::convertible_to<const Who&, subject>;
+
 /// Feeds `hash` what all keys of one limit begin with: u8 layout version, u8 policy id, u16 length
 /// of the name, the name, u64 window in nanoseconds; numbers with the lowest byte first. The layout
 /// is fixed for ever: shared stores and their processes meet in it.

@@ -42,14 +42,14 @@ public:
 
     /// What it cost in the end, in units. More than the estimate is charged now, debt or not; what
     /// is left over is put back unless the charged window is over. Once: a second call does
-    /// nothing.
+    /// nothing. On a store with a clock of its own it takes no instant.
     void settle(std::uint64_t actual) noexcept { settle(actual, limiter_->present()); }
-    void settle(std::uint64_t actual, std::same_as<instant> auto at) noexcept
+    void settle(std::uint64_t actual, std::same_as<typename Limiter::moment> auto at) noexcept
     {
         if (!open_) return;
         open_ = false;
         if (actual > made_.cost) limiter_->charge(who_, {actual - made_.cost}, at);
-        else limiter_->put_back(who_, made_, made_.cost - actual, at);
+        else limiter_->asks_.put_back(who_, made_, made_.cost - actual, at);
     }
 
 private:

@@ -5,9 +5,11 @@
 // where the counter is; everything else that a caller is told is worked out here, in plain
 // arithmetic over the state that came back, so that all stores tell the same.
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "weir/decision.hpp"
 #include "weir/key.hpp"
@@ -43,6 +45,12 @@ struct reply {
     typename Policy::state after   = {};
     instant                at      = {};  ///< What the ask was judged at.
     weir::basis            basis   = weir::basis::counted;
+
+    /// Of a store on its own clock: its time when it was asked.
+    instant asked = {};
+
+    /// Refused callers merged into the same ask, who retry before this one.
+    std::uint64_t ahead = 0;
 };
 
 /// What a limiter does while its store cannot answer. Stores in the process always answer.
@@ -69,6 +77,8 @@ inline constexpr outage_rule fail_open{.then =
 ///   a limit that the store cannot hold; `holds` says so beforehand.
 /// - `digest` turns a subject into the key of that limiter.
 /// - `answer` is one atomic step and never throws. A store on the caller's clock takes the instant.
+/// docs/stores.md has what a store on its own clock may offer beside: answers by callback, and
+/// sets.
 // clang-format off
 template <class S, class Policy>
 concept store_of = policy<Policy> &&
@@ -93,8 +103,31 @@ concept store_of = policy<Policy> &&
                      }));
 // clang-format on
 
+/// Stands where an instant would: the store keeps the time, and a caller's would not count.
+struct stores_own_clock {};
+
+/// What a question to such a store takes as its last argument.
+template <class Store>
+using moment_of = std::conditional_t<Store::on_callers_clock, instant, stores_own_clock>;
+
+/// An instant, if the store goes by the caller's clock.
+template <class At, class Store>
+concept moment_for = std::same_as<At, moment_of<Store>>;
+
+/// A store that answers by a callback, on its own clock: `answer_then(enrolment, ask, done)` calls
+/// `done(const reply&)` once, on whatever thread has the answer, which may be the caller's. `done`
+/// is moved, and may be move-only.
+// clang-format off
+template <class Store, class Policy>
+concept answers_later = !Store::on_callers_clock &&
+    requires(Store& store, typename Store::template enrolment<Policy>& limiter,
+             const ask<Policy>& question, void (*done)(const reply<Policy>&)) {
+        store.answer_then(limiter, question, done);
+    };
+// clang-format on
+
 /// What a single caller is told of a reply to an ask of instant `asked`. `cost` is what the caller
-/// asked for; 0 looks whether one unit would fit.
+/// asked for; 0 looks whether one unit would fit. O(1), but O(`ahead`) for a refusal that has some.
 template <policy Policy>
 [[nodiscard]] constexpr decision told(const ask<Policy>& question, const reply<Policy>& answer,
                                       std::string_view limiter, instant asked) noexcept;
@@ -160,21 +193,41 @@ constexpr decision unanswered(const ask<Policy>& question, const reply<Policy>& 
     return made_of(question, answer, limiter, admitted, {.ever = admitted});
 }
 
+/// As `told`, for a reply that has nobody ahead: one look less for the stores in the process.
+template <policy Policy>
+constexpr decision told_first(const ask<Policy>& question, const reply<Policy>& answer,
+                              std::string_view limiter, instant asked) noexcept
+{
+    if (answer.basis >= basis::store_unavailable) [[unlikely]]
+        return unanswered(question, answer, limiter);
+    if (answer.granted > 0)
+        return made_of(question, answer, limiter, true,
+                       question.limit.read(answer.after, 0, asked));
+    const auto seen =
+        question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
+    return made_of(question, answer, limiter, question.verb != verb::spend && seen.fits, seen);
+}
+
+/// What the last refused caller of a merged ask is told: that it fits once those `ahead` of it have
+/// retried.
+template <policy Policy>
+[[gnu::noinline]] constexpr decision told_behind(ask<Policy> question, reply<Policy> answer,
+                                                 std::string_view limiter, instant asked) noexcept
+{
+    merged_callers refused(question, answer, limiter, asked);
+    for (auto ahead = answer.ahead; ahead > 0; --ahead) (void)refused.next();
+    return refused.next();
+}
+
 }  // namespace detail
 
 template <policy Policy>
 constexpr decision told(const ask<Policy>& question, const reply<Policy>& answer,
                         std::string_view limiter, instant asked) noexcept
 {
-    if (answer.basis >= basis::store_unavailable) [[unlikely]]
-        return detail::unanswered(question, answer, limiter);
-    if (answer.granted > 0)
-        return detail::made_of(question, answer, limiter, true,
-                               question.limit.read(answer.after, 0, asked));
-    const auto seen =
-        question.limit.read(answer.after, std::max<std::uint64_t>(question.cost, 1), asked);
-    return detail::made_of(question, answer, limiter, question.verb != verb::spend && seen.fits,
-                           seen);
+    if (answer.ahead > 0 && question.verb == verb::spend && answer.granted == 0) [[unlikely]]
+        return detail::told_behind(question, answer, limiter, asked);
+    return detail::told_first(question, answer, limiter, asked);
 }
 
 template <policy Policy>
@@ -189,7 +242,7 @@ template <policy Policy>
 constexpr decision merged_callers<Policy>::next_granted() noexcept
 {
     const auto& limit  = question_.limit;
-    const auto  last   = told(question_, answer_, limiter_, asked_);
+    const auto  last   = detail::told_first(question_, answer_, limiter_, asked_);
     auto        behind = answer_.after;
     limit.give_back(behind, question_.cost * (answer_.granted - told_), limit.lapses(last),
                     answer_.at);

@@ -313,6 +313,17 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a key counts as forgotten only where the store says so", "[limiter]")
+{
+    using weir::basis;
+    for (const auto word : {basis::counted, basis::estimated, basis::local,
+                            basis::store_unavailable}) {
+        weir::testing::scripted_store counters({{weir::verdict::admitted, word}});
+        const weir::limiter           limiter("ip", weir::fixed_window{.limit = 5}, counters);
+        CHECK(limiter.forget("client", t(0)) == (word == basis::counted));
+    }
+}
+
 TEST_CASE("an observer is told of each decision once", "[limiter]")
 {
     std::atomic<int>    admitted{0}, refused{0};

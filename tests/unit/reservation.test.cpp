@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "reference/one_client.hpp"
+#include "reference/own_clock_store.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -97,4 +98,23 @@ TEST_CASE("a reservation that takes the place of another one leaves that estimat
     held            = client.limiter.reserve("client", {.estimate = 6}, t(0));
     held.settle(0, t(0));
     CHECK(left(client, 0) == 16);
+}
+
+TEST_CASE("on a store's own clock a reservation is settled without an instant", "[reservation]")
+{
+    reference::own_clock_store counters(t(0));
+    const weir::limiter limiter("ip", weir::fixed_window{.limit = 20, .window = 1min}, counters);
+    auto                cheap = limiter.reserve("client", {.estimate = 10});
+    auto                dear  = limiter.reserve("client", {.estimate = 5});
+    CHECK(limiter.peek("client").left == 5);
+    cheap.settle(4);
+    CHECK(limiter.peek("client").left == 11);
+    dear.settle(8);
+    CHECK(limiter.peek("client").left == 8);
+
+    auto late = limiter.reserve("client", {.estimate = 8});
+    counters.advance(1min);
+    late.settle(0);
+    CHECK(limiter.peek("client").left == 20);
+    CHECK(!limiter.reserve("client", {.estimate = 21}));
 }

@@ -69,7 +69,7 @@ bool twin<Policy, Store>::agree(ask<Policy> question, instant at)
 {
     question.limit   = limit_;
     const auto said  = answer(question, at);
-    const auto asked = Store::on_callers_clock ? at : said.at;
+    const auto asked = Store::on_callers_clock ? at : said.asked;
     const auto due   = by_policy(question, asked);
     if (question.verb != verb::spend) question.verb = verb::peek, question.times = 1;
     return said.granted == due.granted && told_alike(question, said, due, asked);
