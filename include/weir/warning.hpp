@@ -17,6 +17,8 @@ enum class warning : std::uint8_t {
     limiter_per_request,       ///< One limiter is made again and again.
     no_secret,                 ///< A shared store makes its keys without a secret.
     different_secrets,         ///< Processes of one shared store make their keys with different secrets.
+    store_away,                ///< A shared store does not answer any more.
+    store_back,                ///< It answers again: no fault, but the end of one.
 };
 
 /// The name, as in docs/warnings.md.
@@ -48,6 +50,10 @@ constexpr std::string_view name(warning of) noexcept
         return "no_secret";
     case warning::different_secrets:
         return "different_secrets";
+    case warning::store_away:
+        return "store_away";
+    case warning::store_back:
+        return "store_back";
     }
     return "unnamed";
 }
@@ -74,6 +80,11 @@ constexpr std::string_view text(warning of) noexcept
     case warning::different_secrets:
         return "a shared store was last used with another secret, and what was counted under that "
                "one is not seen under this one: give all processes the same .secret";
+    case warning::store_away:
+        return "a shared store does not answer, so each limiter's outage rule decides until it is "
+               "back: look at the server, the network and the role's rights";
+    case warning::store_back:
+        return "a shared store answers again and decides";
     }
     return "";
 }

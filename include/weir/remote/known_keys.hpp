@@ -20,7 +20,7 @@ namespace weir::remote {
 /// that meet by chance are as likely as two that share a key. Keeps no subject. Thread-safe.
 class known_keys {
 public:
-    /// Remembers about `entries` subjects, rounded up to a power of two; 36 bytes each, taken now.
+    /// Remembers about `entries` subjects, rounded up to a power of two; 40 bytes each, taken now.
     /// Throws std::invalid_argument for a name of more than 65,535 bytes, and std::bad_alloc.
     known_keys(std::string_view secret, std::uint8_t policy_id, std::string_view name,
                duration window, std::size_t entries)

@@ -25,8 +25,8 @@ namespace weir::remote {
 template <class Value>
 concept recallable = std::is_trivially_copyable_v<Value> && std::default_initializable<Value>;
 
-/// Sets of two ways. Bits of a key choose its set, so keys must be digests; the key of all zeros is
-/// never remembered. O(1). Thread-safe: a set is a sequence lock (see published.hpp for the order
+/// Sets of eight ways, so that a quarter of `entries` keys hardly ever push one another out. Bits of a
+/// key choose its set, so keys must be digests; the key of all zeros is never remembered. O(1). Thread-safe: a set is a sequence lock (see published.hpp for the order
 /// of its words); readers write nothing, and one that meets a writer finds nothing.
 template <recallable Value>
 class recall {
@@ -41,8 +41,8 @@ public:
     /// False if nothing is known; `found` is then as it was.
     [[nodiscard]] bool find(const key& who, Value& found) const noexcept;
 
-    /// Instead of what the key had, or of nothing, or of what was written longer ago. Lossy: it
-    /// gives way to another writer.
+    /// Instead of what the key had, or of nothing, or of one of the others in turn. Lossy: it gives
+    /// way to another writer.
     void keep(const key& who, const Value& value) noexcept
     {
         if (auto& in = set_of(who); remembers_ && try_lock(in)) write(in, who, value);
@@ -59,20 +59,20 @@ public:
     [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(*this) + sets_.bytes(); }
 
 private:
-    static constexpr std::size_t ways        = 2;
-    static constexpr std::size_t value_words = (sizeof(Value) + 7) / 8;
-    static constexpr std::size_t way_words   = 2 + value_words;
-    static constexpr std::size_t set_bytes   = 8 * (1 + ways * way_words);
+    static constexpr std::size_t   ways        = 8;
+    static constexpr std::size_t   value_words = (sizeof(Value) + 7) / 8;
+    static constexpr std::uint64_t turn_of     = 2;               // of a version: which way is next
+    static constexpr std::uint64_t writes_of   = turn_of * ways;  // and how often it was written
 
     using word = std::atomic<std::uint64_t>;
     struct way {
-        word                          high{0}, low{0};  // of the key
+        word                          high{0};  // of the key
         std::array<word, value_words> value{};
     };
-    // Whole cache lines, unless more than half a line would be wasted.
-    struct alignas(set_bytes % 64 > 32 ? 64 : 8) set {
-        word                  version{0};  // bit 0: being written; bit 1: the way written last
-        std::array<way, ways> way_of{};
+    struct alignas(64) set {
+        std::array<word, ways> low{};  // of the keys: one line to look through
+        std::array<way, ways>  way_of{};
+        word                   version{0};  // bit 0: being written; then the turn, and the writes
     };
 
     set& set_of(const key& who) const noexcept { return sets_[who.low & (sets_.size() - 1)]; }
@@ -80,7 +80,7 @@ private:
     static std::size_t holder(const set& in, const key& who) noexcept;
     static bool        try_lock(set& in) noexcept;
     static void        lock(set& in) noexcept;
-    static void        unlock(set& in, std::uint64_t last) noexcept;
+    static void        unlock(set& in, std::uint64_t turns = 0) noexcept;
     static void        write(set& in, const key& who, const Value& value) noexcept;
 
     using words = std::array<std::uint64_t, value_words>;
@@ -98,7 +98,7 @@ template <recallable Value>
 std::size_t recall<Value>::holder(const set& in, const key& who) noexcept
 {
     for (std::size_t i = 0; i < ways; ++i)
-        if (in.way_of[i].low.load(std::memory_order_acquire) == who.low &&
+        if (in.low[i].load(std::memory_order_acquire) == who.low &&
             in.way_of[i].high.load(std::memory_order_acquire) == who.high)
             return who == key{} ? ways : i;  // zeros: an empty way
     return ways;
@@ -158,35 +158,38 @@ void recall<Value>::lock(set& in) noexcept
         if (tries > 100) std::this_thread::yield();
 }
 
+/// The turn comes round within its bits; the writes take what is above.
 template <recallable Value>
-void recall<Value>::unlock(set& in, std::uint64_t last) noexcept
+void recall<Value>::unlock(set& in, std::uint64_t turns) noexcept
 {
     const auto version = in.version.load(std::memory_order_relaxed);
-    in.version.store((version & ~std::uint64_t{3}) + 4 + 2 * last, std::memory_order_release);
+    const auto turn    = (version / turn_of + turns) % ways;
+    in.version.store((version / writes_of + 1) * writes_of + turn * turn_of,
+                     std::memory_order_release);
 }
 
 /// Into a set that is locked, and unlocks it.
 template <recallable Value>
 void recall<Value>::write(set& in, const key& who, const Value& value) noexcept
 {
-    const auto empty = [&](const way& one) {
-        return (one.high.load(std::memory_order_relaxed) |
-                one.low.load(std::memory_order_relaxed)) == 0;
+    const auto empty = [&](std::size_t at) {
+        return (in.way_of[at].high.load(std::memory_order_relaxed) |
+                in.low[at].load(std::memory_order_relaxed)) == 0;
     };
     auto chosen = holder(in, who);
     for (std::size_t i = 0; chosen == ways && i < ways; ++i)
-        if (empty(in.way_of[i])) chosen = i;
-    const auto last = in.version.load(std::memory_order_relaxed) >> 1 & 1;
-    if (chosen == ways) chosen = 1 - last;
+        if (empty(i)) chosen = i;
+    const bool pushes = chosen == ways;
+    if (pushes) chosen = in.version.load(std::memory_order_relaxed) / turn_of % ways;
 
     auto& into = in.way_of[chosen];
     words parts{};
     std::memcpy(parts.data(), &value, sizeof(Value));
     into.high.store(who.high, std::memory_order_release);
-    into.low.store(who.low, std::memory_order_release);
+    in.low[chosen].store(who.low, std::memory_order_release);
     for (std::size_t i = 0; i < value_words; ++i)
         into.value[i].store(parts[i], std::memory_order_release);
-    unlock(in, chosen);
+    unlock(in, pushes ? 1 : 0);
 }
 
 template <recallable Value>
@@ -199,8 +202,7 @@ void recall<Value>::keep_if(const key& who, const Value& value, GivesWay&& gives
     if (const auto held = holder(in, who); held != ways) {
         Value old{};
         hand_over(copy(in.way_of[held]), old);
-        if (!gives_way(std::as_const(old)))
-            return unlock(in, in.version.load(std::memory_order_relaxed) >> 1 & 1);
+        if (!gives_way(std::as_const(old))) return unlock(in);
     }
     write(in, who, value);
 }
@@ -213,13 +215,11 @@ void recall<Value>::drop(const key& who) noexcept
     const bool absent = before % 2 == 0 && holder(in, who) == ways;
     if (absent && in.version.load(std::memory_order_relaxed) == before) return;
     lock(in);
-    auto last = in.version.load(std::memory_order_relaxed) >> 1 & 1;
     if (const auto held = holder(in, who); held != ways) {
         in.way_of[held].high.store(0, std::memory_order_release);
-        in.way_of[held].low.store(0, std::memory_order_release);
-        last = 1 - held;
+        in.low[held].store(0, std::memory_order_release);
     }
-    unlock(in, last);
+    unlock(in);
 }
 
 }  // namespace weir::remote

@@ -14,7 +14,7 @@ namespace {
 
 using value = std::array<std::uint64_t, 4>;
 
-/// Keys of one set: four that contend for two ways.
+/// Keys of one set: ten of them contend for eight ways.
 constexpr weir::key neighbour(std::uint64_t number) { return {number + 1, 42}; }
 
 /// A value that shows whose it is, and whether it is whole.
@@ -39,8 +39,9 @@ TEST_CASE("keys that push each other out are found whole and as their own, or no
         [&](std::size_t thread, std::size_t round) {
             value seen{};
             if (thread < 2)
-                known.keep(neighbour((round + thread) % 4), value_of((round + thread) % 4, round));
-            for (std::uint64_t number = 0; number < 4; ++number) {
+                known.keep(neighbour((round + thread) % 10),
+                           value_of((round + thread) % 10, round));
+            for (std::uint64_t number = 0; number < 10; ++number) {
                 if (!known.find(neighbour(number), seen)) continue;
                 wrong += !whole(seen, number);
                 ++found;
@@ -60,7 +61,7 @@ TEST_CASE("what was kept before a drop is gone after it, whoever writes beside i
         [&](std::size_t thread, std::size_t round) {
             value seen{};
             // Threads 0 and 1 have a key each, which nobody else keeps; the others are in the way.
-            const auto own = thread < 2 ? thread : 2 + round % 2;
+            const auto own = thread < 2 ? thread : 2 + round % 8;
             known.keep(neighbour(own), value_of(own, round));
             if (thread >= 2) return;
             known.drop(neighbour(own));
