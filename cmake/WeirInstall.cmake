@@ -22,7 +22,7 @@ configure_package_config_file(
     INSTALL_DESTINATION "${weir_package_dir}"
     NO_SET_AND_CHECK_MACRO)
 set(weir_any_machine ARCH_INDEPENDENT)
-if(WEIR_SQLITE)
+if(WEIR_SQLITE OR WEIR_POSTGRES)
     set(weir_any_machine "")  # not headers only
 endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/weir-config-version.cmake"
@@ -38,6 +38,9 @@ string(REGEX REPLACE "/$" "" weir_prefix_from_pc "${weir_prefix_from_pc}")
 set(weir_pkgconfig_files weir)
 if(WEIR_SQLITE)
     list(APPEND weir_pkgconfig_files weir-sqlite)
+endif()
+if(WEIR_POSTGRES)
+    list(APPEND weir_pkgconfig_files weir-postgres)
 endif()
 foreach(file IN LISTS weir_pkgconfig_files)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in" "${PROJECT_BINARY_DIR}/${file}.pc" @ONLY)

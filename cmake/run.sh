@@ -29,7 +29,7 @@ names_in()
 
 # What every build needs. CMake takes the launcher and the number of jobs from the environment.
 # shellcheck disable=SC2034  # the scripts read it
-build_packages=(g++ cmake ninja-build pkg-config libsqlite3-dev libssl-dev)
+build_packages=(g++ cmake ninja-build pkg-config libsqlite3-dev libpq-dev libssl-dev)
 if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi

@@ -14,8 +14,8 @@ class WeirRecipe(ConanFile):
     license = "BSL-1.0"
     topics = ("rate-limiting", "http", "server")
     settings = "os", "arch", "compiler", "build_type"
-    options = {"sqlite": [True, False]}
-    default_options = {"sqlite": False}
+    options = {"sqlite": [True, False], "postgres": [True, False]}
+    default_options = {"sqlite": False, "postgres": False}
 
     def export_sources(self):
         checkout = os.path.join(self.recipe_folder, "..", "..", "..")
@@ -23,21 +23,25 @@ class WeirRecipe(ConanFile):
             copy(self, pattern, checkout, self.export_sources_folder)
 
     def configure(self):
-        self.package_type = "static-library" if self.options.sqlite else "header-library"
+        compiled = self.options.sqlite or self.options.postgres
+        self.package_type = "static-library" if compiled else "header-library"
 
     def layout(self):
         cmake_layout(self)
 
     def requirements(self):
-        if self.options.sqlite:
+        if self.options.sqlite or self.options.postgres:
             self.requires("openssl/[>=3.0 <4]")
+        if self.options.sqlite:
             self.requires("sqlite3/[>=3.32 <4]")
+        if self.options.postgres:
+            self.requires("libpq/[>=14 <19]")
 
     def validate(self):
         check_min_cppstd(self, 20)
 
     def package_id(self):
-        if not self.info.options.sqlite:
+        if not self.info.options.sqlite and not self.info.options.postgres:
             self.info.clear()
 
     def generate(self):
@@ -46,6 +50,7 @@ class WeirRecipe(ConanFile):
             toolchain.cache_variables[option] = False
         toolchain.cache_variables["WEIR_INSTALL"] = True
         toolchain.cache_variables["WEIR_SQLITE"] = bool(self.options.sqlite)
+        toolchain.cache_variables["WEIR_POSTGRES"] = bool(self.options.postgres)
         toolchain.generate()
         CMakeDeps(self).generate()
 
@@ -60,9 +65,13 @@ class WeirRecipe(ConanFile):
 
     def package_info(self):
         # The targets of the installed package, under the names it gives them.
-        components = {"core": [], "httplib": ["core"], "beast": ["core"]}
+        components = {"core": [], "httplib": ["core"], "beast": ["core"], "asio": ["core"]}
+        if self.options.sqlite or self.options.postgres:
+            components |= {"remote": ["core", "openssl::crypto"]}
         if self.options.sqlite:
-            components |= {"remote": ["core", "openssl::crypto"], "sqlite": ["remote", "sqlite3::sqlite3"]}
+            components |= {"sqlite": ["remote", "sqlite3::sqlite3"]}
+        if self.options.postgres:
+            components |= {"postgres": ["remote", "libpq::libpq"]}
         self.cpp_info.bindirs = []
         self.cpp_info.libdirs = []
         for component, requires in components.items():
@@ -70,8 +79,8 @@ class WeirRecipe(ConanFile):
             part.set_property("cmake_target_name", f"weir::{component}")
             part.requires = requires
             part.bindirs = []
-            compiled = component in ("remote", "sqlite")
+            compiled = component in ("remote", "sqlite", "postgres")
             part.libdirs = ["lib"] if compiled else []
             part.libs = [f"weir_{component}"] if compiled else []
-            if component == "sqlite" and self.settings.os == "Linux":
+            if component == "remote" and self.settings.os == "Linux":
                 part.system_libs = ["pthread"]

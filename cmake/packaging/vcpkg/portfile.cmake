@@ -2,17 +2,20 @@
 #   vcpkg install weir --overlay-ports=<checkout>/cmake/packaging
 cmake_path(SET SOURCE_PATH NORMALIZE "${CURRENT_PORT_DIR}/../../..")
 
-set(sqlite OFF)
-if("sqlite" IN_LIST FEATURES)
-    set(sqlite ON)
-else()
+foreach(store sqlite postgres)
+    set(${store} OFF)
+    if(store IN_LIST FEATURES)
+        set(${store} ON)
+    endif()
+endforeach()
+if(NOT sqlite AND NOT postgres)
     set(VCPKG_BUILD_TYPE release)  # headers only: there is nothing to debug in what is installed
 endif()
 
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF -DWEIR_INSTALL=ON
-        -DWEIR_SQLITE=${sqlite})
+        -DWEIR_SQLITE=${sqlite} -DWEIR_POSTGRES=${postgres})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/weir)
 vcpkg_fixup_pkgconfig()
