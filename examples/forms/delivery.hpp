@@ -3,10 +3,12 @@
 
 // From the queue in the database to the outbox: one line of JSON for each submission.
 
+#include "storage/health.hpp"
 #include "storage/records.hpp"
 #include "storage/worker.hpp"
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,11 +18,11 @@ namespace forms {
 
 /// A thread of its own. A line is on the disk before its submission leaves the queue: it is written
 /// once, and after a crash between the two once more, with the same submission_id. Processes on one
-/// database take turns, by a lock beside it.
+/// database take turns, or each claims what it will deliver.
 class delivery {
 public:
-    /// Throws storage_error if one of the two files cannot be opened.
-    delivery(const std::string& database, std::string outbox, worker& writer);
+    /// Throws storage_error if the database or the outbox cannot be opened.
+    delivery(storage& from, std::string outbox, writer& keeper);
     ~delivery() { finish(); }
 
     /// Something was queued. Thread-safe, and cheap while a round is under way.
@@ -33,12 +35,16 @@ private:
     void run();
     bool wait();
     bool deliver_some();
-    bool mark(const std::vector<submission>& done);
+    bool report();
+    bool mark();
 
-    connection              on_;
-    std::string             outbox_;
-    std::string             lock_path_;
-    worker&                 writer_;
+    storage&                 from_;
+    std::unique_ptr<records> on_;
+    std::string              outbox_;
+    writer&                  keeper_;
+    health                   state_{"delivery"};  // what is accepted does not depend on it
+    health::part             mine_{state_};
+    std::vector<submission>  delivered_;  // and not known to have left the queue
     std::mutex              mutex_;
     std::condition_variable more_;
     bool                    woken_ = true;  // what an earlier process left behind

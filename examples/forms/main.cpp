@@ -40,12 +40,10 @@ void allow_descriptors(rlim_t connections)
     ::setrlimit(RLIMIT_NOFILE, &allowed);
 }
 
-/// Once a second looks for endpoints that other processes on this database changed.
 void wait_for(const sigset_t& signals, forms::service& with)
 {
     const timespec second{.tv_sec = 1, .tv_nsec = 0};
-    while (::sigtimedwait(&signals, nullptr, &second) < 0)
-        with.reader.add([&](forms::connection& on) { with.endpoints.refresh(on); }, [](bool) {});
+    while (::sigtimedwait(&signals, nullptr, &second) < 0) with.look_around();
 }
 
 void tell(const forms::settings& chosen, const std::string& address)
@@ -61,7 +59,7 @@ void run(const forms::settings& chosen)
     allow_descriptors(chosen.max_connections);
 
     forms::service  with(chosen);
-    forms::delivery deliveries(chosen.database, chosen.outbox, with.writer);
+    forms::delivery deliveries(*with.database, chosen.outbox, with.keeper);
     with.on_kept = [&deliveries] { deliveries.wake(); };
     forms::server server(with);
     server.start();
@@ -70,7 +68,7 @@ void run(const forms::settings& chosen)
 
     server.stop();  // in this order: what was accepted is kept, and what was kept is delivered
     deliveries.finish();
-    with.writer.finish();
+    with.keeper.finish();
 }
 
 }  // namespace

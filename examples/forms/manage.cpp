@@ -151,25 +151,26 @@ asio::awaitable<response> create(service& with, const request& from)
                         .active  = read_active(object, true),
                         .made_at = timestamp(weir::now())};
     bool       is_new = false;
-    const bool kept   = co_await done_by(
-        with.writer, [&](connection& on) { is_new = create_endpoint(on, made); });
+    const bool kept   = co_await done_by(with.desk, [&](records& on) {
+        is_new = on.create_endpoint(made);
+        with.endpoints.refresh(on);
+    });
     if (!kept) co_return storage_unavailable();
     if (!is_new)
         co_return failure(http::status::conflict, "endpoint_exists", "There is one with this id.");
-    co_await done_by(with.reader, [&](connection& on) { with.endpoints.refresh(on); });
     co_return shown(http::status::created, made);
 }
 
 asio::awaitable<response> change(service& with, const request& from, std::string_view id)
 {
     if (!with.endpoints.active(id)) co_return unknown_endpoint();
-    const bool active  = read_active(read_object(from, {"active"}), std::nullopt);
-    bool       changed = false;
-    const bool kept    = co_await done_by(
-        with.writer, [&](connection& on) { changed = change_endpoint(on, id, active); });
+    const bool active = read_active(read_object(from, {"active"}), std::nullopt);
+    // With what became of it, before the answer: a submission that comes after it finds the change.
+    const bool kept = co_await done_by(with.desk, [&](records& on) {
+        on.change_endpoint(id, active);
+        with.endpoints.refresh(on);
+    });
     if (!kept) co_return storage_unavailable();
-    // Before the answer: a submission that comes after it finds the change.
-    co_await done_by(with.reader, [&](connection& on) { with.endpoints.refresh(on); });
     co_return shown(http::status::ok, with.endpoints.find(id));
 }
 
@@ -211,9 +212,9 @@ asio::awaitable<response> list_submissions(service& with, std::string_view id,
     const auto after = query_value(query, "after");
 
     std::optional<std::string> body;
-    const bool read = co_await done_by(with.reader, [&](connection& on) {
+    const bool read = co_await done_by(with.desk, [&](records& on) {
         // Made here too: a thousand submissions are megabytes, and others wait on our own thread.
-        if (const auto found = submissions_of(on, id, after, size)) body = submissions_body(*found);
+        if (const auto found = on.submissions_of(id, after, size)) body = submissions_body(*found);
     });
     if (!read) co_return storage_unavailable();
     if (!body)
@@ -246,6 +247,10 @@ asio::awaitable<response> managed(service& with, const request& from, std::strin
                                   std::string_view query)
 {
     constexpr std::string_view root = "endpoints", below = "endpoints/";
+    // The operator is told what is, and not what was a second ago: another process may just have
+    // been told to make the endpoint.
+    const auto refresh = [&](records& on) { with.endpoints.refresh(on); };
+    if (!co_await done_by(with.desk, refresh)) co_return storage_unavailable();
     if (rest == root) co_return co_await manage_endpoints(with, from, query);
     if (rest.starts_with(below)) {
         rest.remove_prefix(below.size());

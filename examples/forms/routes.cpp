@@ -37,8 +37,10 @@ asio::awaitable<response> at_once(response made)
     co_return made;
 }
 
-response health()
+/// 503 while the database fails: nothing can be accepted then.
+response health_of(const service& with)
 {
+    if (!with.state.good()) return storage_unavailable();
     return json_answer(http::status::ok, R"({"status":"ok"})");
 }
 
@@ -82,7 +84,7 @@ asio::awaitable<response> route(service& with, const request& from, const weir::
     if (path.starts_with("/api/")) return manage(with, from, path.substr(5), query);
     if (path != "/health")
         return at_once(failure(http::status::not_found, "not_found", "There is nothing here."));
-    return at_once(reads(from.method()) ? health() : wrong_method("GET, HEAD"));
+    return at_once(reads(from.method()) ? health_of(with) : wrong_method("GET, HEAD"));
 }
 
 }  // namespace forms

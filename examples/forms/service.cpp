@@ -13,9 +13,7 @@
 #include <string>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/post.hpp>
@@ -27,49 +25,54 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Asks that arrive together share a transaction of the counters; so many can.
-constexpr std::size_t most_asking = 32;
-
-/// Before any worker opens the file, so that all of them find the tables. What people send to forms
-/// is nobody's business on this host: SQLite gives the files beside it the mode of this one.
-const std::string& with_tables(const std::string& path)
+std::unique_ptr<storage> storage_of(const std::string& database)
 {
-    if (const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); made >= 0)
-        ::close(made);
-    connection on(path);
-    create_tables(on);
-    return path;
+    return names_postgres(database) ? postgres_storage(database) : sqlite_storage(database);
 }
 
-template <class Handler>
-void hand_over(worker& whom, worker::work what, Handler handler)
+/// `add` hands a `done` to a thread on the database, or returns false.
+template <class Add>
+asio::awaitable<bool> handed_over(Add add)
 {
-    const auto home  = asio::get_associated_executor(handler);
-    const auto owned = std::make_shared<Handler>(std::move(handler));
-    const auto resume = [home, owned](bool kept) {
-        asio::post(home, [owned, kept] { std::move (*owned)(kept); });
-    };
-    if (!whom.add(std::move(what), resume)) resume(false);
+    return asio::async_initiate<const asio::use_awaitable_t<>&, void(bool)>(
+        [add = std::move(add)](auto handler) mutable {
+            const auto home   = asio::get_associated_executor(handler);
+            const auto owned  = std::make_shared<decltype(handler)>(std::move(handler));
+            const auto resume = [home, owned](bool kept) {
+                asio::post(home, [owned, kept] { std::move (*owned)(kept); });
+            };
+            if (!add(resume)) resume(false);
+        },
+        asio::use_awaitable);
 }
 
 }  // namespace
 
 service::service(const settings& from)
-    : chosen(from), writer(with_tables(from.database), worker::kind::writing),
-      reader(from.database, worker::kind::reading), source(from.client), limits(make_gate(from)),
-      waiting(limits->may_wait() ? most_asking : 1)
+    : chosen(from), database(storage_of(from.database)), keeper(*database, state),
+      desk(*database, state), source(from.client), limits(make_gate(from))
 {
-    connection on(from.database);
-    endpoints.refresh(on);
+    const auto on = database->open();
+    on->allow_until(records::time_point::clock::now() + database->patience());
+    endpoints.refresh(*on);
+}
+
+void service::look_around()
+{
+    desk.add([this](records& on) { endpoints.refresh(on); }, [](bool) {});
+    keeper.probe();
+}
+
+asio::awaitable<bool> kept_by(writer& whom, keeping& one)
+{
+    return handed_over([&whom, &one](done then) { return whom.keep(one, std::move(then)); });
 }
 
 asio::awaitable<bool> done_by(worker& whom, worker::work what)
 {
-    return asio::async_initiate<const asio::use_awaitable_t<>&, void(bool)>(
-        [&whom, what = std::move(what)](auto handler) mutable {
-            hand_over(whom, std::move(what), std::move(handler));
-        },
-        asio::use_awaitable);
+    return handed_over([&whom, what = std::move(what)](done then) mutable {
+        return whom.add(std::move(what), std::move(then));
+    });
 }
 
 std::string timestamp(weir::instant at)

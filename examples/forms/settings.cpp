@@ -2,6 +2,8 @@
 
 #include "settings.hpp"
 
+#include "storage/records.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -48,8 +50,10 @@ void read_limits(weir::environment& from, settings& chosen)
     chosen.source    = read_limit(from, "IP", chosen.source);
     chosen.endpoint  = read_limit(from, "ENDPOINT", chosen.endpoint);
     chosen.ip_secret = from.secret("FORMS_RATE_LIMIT_IP_SECRET", 16);
+    // Whoever has a server for several hosts wants one limit for them.
+    const auto otherwise = names_postgres(chosen.database) ? "database" : "memory";
     chosen.counters_in_database =
-        from.one_of("FORMS_COUNTERS", "memory", {"memory", "database"}) == "database";
+        from.one_of("FORMS_COUNTERS", otherwise, {"memory", "database"}) == "database";
 }
 
 void read_client(weir::environment& from, settings& chosen)
@@ -76,10 +80,12 @@ void read_listen(weir::environment& from, settings& chosen)
 
 void read_places(weir::environment& from, settings& chosen)
 {
-    chosen.database = from.text("FORMS_DATABASE", chosen.database);
-    if (chosen.database.find("://") != std::string::npos)
-        from.reject("FORMS_DATABASE", chosen.database.substr(0, chosen.database.find("://") + 3),
-                    "the path of a file");
+    chosen.database   = from.text("FORMS_DATABASE", chosen.database);
+    const auto scheme = chosen.database.find("://");
+    const bool known  = names_postgres(chosen.database) && is_conninfo(chosen.database);
+    if (scheme != std::string::npos && !known)  // behind it may stand a password
+        from.reject("FORMS_DATABASE", chosen.database.substr(0, scheme + 3) + "…",
+                    "the path of a file, or postgresql:// and what libpq reads");
     chosen.outbox        = from.text("FORMS_OUTBOX", chosen.outbox);
     const auto token     = from.secret("FORMS_ADMIN_TOKEN", 16);
     chosen.token_is_made = !token;

@@ -25,7 +25,7 @@ struct limit_settings {
 struct settings {
     weir::listen_address listen      = {.at = weir::address::from_v4({127, 0, 0, 1}), .port = 8080};
     std::string          unix_socket = {};  ///< Instead of `listen`, if FORMS_LISTEN is unix:PATH.
-    std::string          database    = "./weir-forms.db";
+    std::string          database    = "./weir-forms.db";  ///< A file, or the URL of a server.
     std::string          outbox      = "./weir-outbox";
     std::string          admin_token = {};
     bool                 token_is_made = false;  ///< Nobody set one, so it must be told.

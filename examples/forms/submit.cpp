@@ -15,9 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <variant>
 
 namespace forms {
 
@@ -29,6 +27,7 @@ constexpr auto idempotency_header = "Idempotency-Key";
 
 response refused(const request& from, const weir::decision& decision)
 {
+    if (decision.basis == weir::basis::store_unavailable) return storage_unavailable();
     return weir::refuse(from, decision, {.body = weir::refusal_body::envelope});
 }
 
@@ -82,43 +81,24 @@ response accepted(const submission& kept, bool replayed)
 /// Resumes after the commit: what is answered with 202 is on the disk.
 asio::awaitable<response> store(service& with, submission given)
 {
-    auto       outcome = receipt::stored;
-    const bool kept    = co_await done_by(
-        with.writer, [&given, &outcome](connection& on) { outcome = keep(on, given); });
-    if (!kept) co_return storage_unavailable();
-    if (outcome == receipt::conflicting)
+    keeping one{.given = std::move(given)};
+    if (!co_await kept_by(with.keeper, one)) co_return storage_unavailable();
+    if (one.outcome == receipt::conflicting)
         co_return failure(http::status::conflict, "idempotency_conflict",
                           "This Idempotency-Key was used for other content.");
-    if (outcome == receipt::stored) with.on_kept();
-    co_return accepted(given, outcome == receipt::replayed);
+    if (one.outcome == receipt::stored) with.on_kept();
+    co_return accepted(one.given, one.outcome == receipt::replayed);
 }
 
-/// The response to a submission that does not get as far as its body; none for one that does.
-std::optional<response> turned_away(service& with, const request& from, const weir::peer& remote,
-                                    std::string_view id, weir::instant at)
+/// What is kept of a request that both limits let through, or the response to one whose body says
+/// nothing.
+std::variant<submission, response> read(const request& from, std::string_view id, weir::instant at)
 {
-    const bool limited = with.chosen.limited;
-    if (limited) {
-        const auto source = with.limits->source(with.source(weir::view(from, remote)), at);
-        if (!source) return refused(from, source);
+    try {
+        return read_submission(from, id, at);
+    } catch (const body_problem& why) {
+        return failure(static_cast<http::status>(why.status), why.code, why.message);
     }
-    if (!is_endpoint_id(id)) return invalid_endpoint_id(http::status::not_found);
-    const auto active = with.endpoints.active(id);
-    if (!active) return unknown_endpoint();
-    if (limited) {
-        const auto shared = with.limits->endpoint(id, at);
-        if (!shared) return refused(from, shared);
-    }
-    if (!*active) return inactive_endpoint();
-    return std::nullopt;
-}
-
-/// Does this on a thread that may wait, and resumes here.
-template <class Ask>
-asio::awaitable<std::optional<response>> elsewhere(service& with, Ask ask)
-{
-    const auto run = [&ask]() -> asio::awaitable<std::optional<response>> { co_return ask(); };
-    co_return co_await asio::co_spawn(with.waiting, run, asio::use_awaitable);
 }
 
 }  // namespace
@@ -126,23 +106,31 @@ asio::awaitable<std::optional<response>> elsewhere(service& with, Ask ask)
 asio::awaitable<response> submit(service& with, const request& from, const weir::peer& remote,
                                  std::string_view id)
 {
-    const auto at  = with.limits->now();  // one request, one instant for both windows
-    const auto ask = [&] { return turned_away(with, from, remote, id, at); };
-
-    std::optional<response> away;
-    if (with.limits->may_wait()) away = co_await elsewhere(with, ask);
-    else away = ask();
-    if (away) co_return std::move(*away);
-
-    submission given;
-    std::optional<response> wrong;
-    try {
-        given = read_submission(from, id, at);
-    } catch (const body_problem& why) {
-        wrong = failure(static_cast<http::status>(why.status), why.code, why.message);
+    auto&          limits  = *with.limits;
+    const bool     limited = with.chosen.limited;
+    const auto     at      = limits.now();  // one request, one instant for both windows
+    auto           charged = at;
+    weir::decision made;
+    if (limited) {
+        const auto who = with.source(weir::view(from, remote));
+        if (limits.waits()) made = co_await limits.source_later(who, at);
+        else made = limits.source(who, at);
+        if (!made) co_return refused(from, made);
     }
-    if (wrong) co_return std::move(*wrong);
-    co_return co_await store(with, std::move(given));
+    if (!is_endpoint_id(id)) co_return invalid_endpoint_id(http::status::not_found);
+    const auto active = with.endpoints.active(id);
+    if (!active) co_return unknown_endpoint();
+    if (limited) {
+        if (limits.waits()) made = co_await limits.endpoint_later(id, at);
+        else made = limits.endpoint(id, at);
+        if (!made) co_return refused(from, made);
+        charged = made.at;  // by the clock of the counters, which many hosts may share
+    }
+    if (!*active) co_return inactive_endpoint();
+
+    auto found = read(from, id, charged);
+    if (auto* const wrong = std::get_if<response>(&found)) co_return std::move(*wrong);
+    co_return co_await store(with, std::move(std::get<submission>(found)));
 }
 
 }  // namespace forms

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """forms.test.py PROGRAM: the forms service as a process, over real sockets, alone and behind nginx.
 
+forms_postgres.test.py runs what concerns the database once more on a server.
+
 Windows are a year long where time must not matter, so that no run meets an edge by accident. Where
 it does matter they are seconds, and a test first waits for the start of one.
 """
@@ -32,11 +34,35 @@ URLENCODED = "application/x-www-form-urlencoded"
 Answer = collections.namedtuple("Answer", "status headers body")
 
 
+class Files:
+    """Each folder has a database of its own: here a file."""
+
+    @staticmethod
+    def of(folder):
+        return folder + "/forms.db"
+
+    @staticmethod
+    def counters(folder):
+        with sqlite3.connect(folder + "/forms.db") as database:
+            return database.execute("SELECT count(*) FROM weir_counters").fetchone()[0]
+
+    @staticmethod
+    def dump(_):
+        return b""  # the files of the folder are all there is
+
+    @staticmethod
+    def let_claims_lapse(_):
+        """Of processes that were killed; the lock of a file goes with its process."""
+
+
+DATABASES = Files()
+
+
 def environment(folder, **settings):
     """A clean one: nothing of the caller's own FORMS_ variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FORMS_")}
     ours = {"FORMS_LISTEN": "127.0.0.1:0", "FORMS_ADMIN_TOKEN": TOKEN,
-            "FORMS_DATABASE": folder + "/forms.db", "FORMS_OUTBOX": folder + "/outbox",
+            "FORMS_DATABASE": DATABASES.of(folder), "FORMS_OUTBOX": folder + "/outbox",
             "FORMS_RATE_LIMIT_IP_WINDOW_SECONDS": YEAR,
             "FORMS_RATE_LIMIT_ENDPOINT_WINDOW_SECONDS": YEAR, "FORMS_THREADS": "2"}
     given = {"FORMS_" + name: str(value) for name, value in settings.items()}
@@ -174,8 +200,8 @@ class Settings(unittest.TestCase):
             ("RATE_LIMIT_ENABLED", "maybe"), ("TRUSTED_PROXY_HOPS", "-1"),
             ("TRUSTED_PROXY_HOPS", "1.5"), ("TRUSTED_PROXIES", "10.0.0.0/33"),
             ("IPV6_PREFIX", "129"), ("LISTEN", "localhost:80"), ("LISTEN", "127.0.0.1:65536"),
-            ("COUNTERS", "redis"), ("MAX_BODY_BYTES", "0"), ("DATABASE", "postgresql://"),
-            ("THREADS", "0"), ("HEADER_SECONDS", "0"),
+            ("COUNTERS", "redis"), ("MAX_BODY_BYTES", "0"), ("THREADS", "0"),
+            ("HEADER_SECONDS", "0"),
         ]
         for name, value in cases:
             with self.subTest(name + "=" + value):
@@ -183,6 +209,15 @@ class Settings(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertIn(f'FORMS_{name} is "{value}", allowed is ', done.stderr)
+
+    def test_a_URL_that_is_none_of_PostgreSQL_is_told_without_what_stands_in_it(self):
+        for scheme, rest in (("mysql", "me:s3cret@host/forms"), ("file", "/forms.db"),
+                             ("postgresql", "me:s3cret@[::1/forms"), ("postgres", "a?b=s3cret")):
+            done = try_to_start(DATABASE=scheme + "://" + rest)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f'FORMS_DATABASE is "{scheme}://', done.stderr)
+            self.assertNotIn(rest[-6:], done.stderr)
+            self.assertNotIn("s3cret", done.stderr)
 
     def test_all_problems_are_told_together(self):
         done = try_to_start(RATE_LIMIT_IP_REQUESTS="x", LISTEN="8080", TRUSTED_PROXY_HOPS="-1",
@@ -244,9 +279,7 @@ class Limits(unittest.TestCase):
                     COUNTERS="database") as server:
             server.create("contact")
             self.assertEqual([server.post().status for _ in range(4)], [202] * 4)
-            with sqlite3.connect(server.folder + "/forms.db") as database:
-                rows = database.execute("SELECT count(*) FROM weir_counters").fetchone()[0]
-            self.assertEqual(rows, 0)
+            self.assertEqual(DATABASES.counters(server.folder), 0)
 
     def test_F02_F03_the_defaults_are_60_and_600(self):
         with Server(TRUSTED_PROXY_HOPS=1) as server:
@@ -394,9 +427,7 @@ class Limits(unittest.TestCase):
         with Server(RATE_LIMIT_IP_REQUESTS=100000, COUNTERS="database") as server:
             for number in range(50):
                 self.assertEqual(server.post(f"guess-{number}").status, 404)
-            with sqlite3.connect(server.folder + "/forms.db") as database:
-                counters = database.execute("SELECT count(*) FROM weir_counters").fetchone()[0]
-            self.assertEqual(counters, 1)  # the source
+            self.assertEqual(DATABASES.counters(server.folder), 1)  # the source
 
     def test_a_refused_connection_is_kept(self):
         with Server(RATE_LIMIT_IP_REQUESTS=1) as server:
@@ -748,6 +779,7 @@ class ClientAddress(unittest.TestCase):
             for name in os.listdir(server.folder):
                 with open(os.path.join(server.folder, name), "rb") as file:
                     self.assertNotIn(b"203.0.113.77", file.read(), name)
+            self.assertNotIn(b"203.0.113.77", DATABASES.dump(server.folder))
             self.assertNotIn("203.0.113.77", server.told())
 
 
@@ -1065,6 +1097,7 @@ class Durability(unittest.TestCase):
                 kept = [each["submission_id"] for each in server.stored()]
                 self.assertEqual(set(accepted) - set(kept), set())
                 self.assertEqual(len(kept), len(set(kept)))
+                DATABASES.let_claims_lapse(folder)
                 self.assertEqual(server.stop(), 0)
                 with open(folder + "/outbox", encoding="utf-8") as file:
                     lines = file.read().splitlines()
@@ -1145,6 +1178,8 @@ class Durability(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
             self.assertEqual(server.outbox(1)[-1]["submission_id"], second)
 
+
+class LockedFile(unittest.TestCase):
     def test_a_database_that_is_locked_is_a_503_and_nothing_is_kept(self):
         with Server() as server:
             server.create("contact")
@@ -1157,6 +1192,7 @@ class Durability(unittest.TestCase):
             self.assertNotIn("Retry-After", answer.headers)
             self.assertEqual(server.stored(), [])
             self.assertEqual(server.post().status, 202)
+            self.assertEqual(server.ask("GET", "/health").status, 200)
 
 
 class FormsNginx(Nginx):

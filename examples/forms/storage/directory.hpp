@@ -49,12 +49,11 @@ public:
         return found;
     }
 
-    /// Takes over what changed since the last time, by whichever process. Changes arrive in the
-    /// order of their revisions, which the write lock of the file hands out.
-    void refresh(connection& on)
+    /// Takes over what changed since the last time, by whichever process.
+    void refresh(records& on)
     {
         const std::lock_guard one_at_a_time(refreshing_);
-        const auto            changes = endpoints_since(on, revision_);
+        const auto            changes = on.endpoints_since(revision_);
         if (changes.empty()) return;
 
         const std::lock_guard lock(mutex_);

@@ -2,87 +2,128 @@
 
 #include "storage/worker.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 namespace forms {
 
-worker::worker(const std::string& path, kind what)
-    : on_(path), kind_(what), thread_([this] { run(); })
+// -- writer ---------------------------------------------------------------------------------------
+
+writer::writer(storage& on, health& state)
+    : on_(on.open()), state_(state), patience_(on.patience()), waiting_(patience_),
+      thread_([this] { run(); })
+{
+}
+
+bool writer::keep(keeping& one, done then)
+{
+    return waiting_.add({.kept = &one, .then = std::move(then)});
+}
+
+bool writer::mark_delivered(const std::vector<submission>& those, done then)
+{
+    return waiting_.add({.delivered = &those, .then = std::move(then)});
+}
+
+void writer::probe()
+{
+    if (!state_.good()) waiting_.add({.then = [](bool) {}});
+}
+
+void writer::finish()
+{
+    waiting_.close();
+    if (thread_.joinable()) thread_.join();
+}
+
+void writer::run()
+{
+    for (auto jobs = waiting_.take(most_at_once); !jobs.empty();
+         jobs      = waiting_.take(most_at_once)) {
+        on_->allow_until(records::time_point::clock::now() + patience_);
+        try {
+            const bool kept = write(jobs);
+            for (auto& each : jobs) each.then(kept);
+        } catch (const storage_refused&) {
+            write_apart(jobs);
+        }
+    }
+}
+
+/// Throws storage_refused if it is not the database that fails.
+bool writer::write(const std::vector<job>& jobs)
+{
+    batch all;
+    for (const auto& each : jobs) {
+        if (each.kept != nullptr) all.kept.push_back(each.kept);
+        if (each.delivered != nullptr)
+            for (const auto& one : *each.delivered) all.delivered.push_back(one.seq);
+    }
+    try {
+        on_->write(all);
+        state_.works();
+        return true;
+    } catch (const storage_refused&) {
+        throw;
+    } catch (const std::exception& failed) {
+        state_.fails(failed.what());
+        return false;
+    }
+}
+
+/// So that one which the database does not take does not take the others along.
+void writer::write_apart(std::vector<job>& jobs)
+{
+    for (auto& each : jobs) {
+        bool kept = false;
+        try {
+            kept = write({each});
+        } catch (const storage_refused& why) {
+            std::fprintf(stderr, "weir-forms: a submission was not stored: %s\n", why.what());
+        }
+        each.then(kept);
+    }
+}
+
+// -- worker ---------------------------------------------------------------------------------------
+
+worker::worker(storage& on, health& state)
+    : on_(on.open()), state_(state), patience_(on.patience()), waiting_(patience_),
+      thread_([this] { run(); })
 {
 }
 
 bool worker::add(work what, done then)
 {
-    {
-        const std::lock_guard lock(mutex_);
-        if (over_ || waiting_.size() >= most_waiting) return false;
-        waiting_.push_back({std::move(what), std::move(then)});
-    }
-    more_.notify_one();
-    return true;
+    return waiting_.add({std::move(what), std::move(then)});
 }
 
 void worker::finish()
 {
-    {
-        const std::lock_guard lock(mutex_);
-        over_ = true;
-    }
-    more_.notify_one();
+    waiting_.close();
     if (thread_.joinable()) thread_.join();
 }
 
 void worker::run()
 {
-    for (auto batch = take(); !batch.empty(); batch = take())
-        kind_ == kind::writing ? write(batch) : read(batch);
+    for (auto one = waiting_.take(1); !one.empty(); one = waiting_.take(1))
+        one.front().then(does(one.front()));
 }
 
-/// What waits, the oldest first; nothing once it is over and all is done.
-std::vector<worker::job> worker::take()
+bool worker::does(const job& one)
 {
-    std::unique_lock lock(mutex_);
-    more_.wait(lock, [this] { return over_ || !waiting_.empty(); });
-    if (waiting_.size() <= most_at_once) return std::exchange(waiting_, {});
-
-    const auto       end = waiting_.begin() + most_at_once;
-    std::vector<job> batch(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-    waiting_.erase(waiting_.begin(), end);
-    return batch;
-}
-
-void worker::write(std::vector<job>& batch)
-{
-    bool kept = false;
+    on_->allow_until(records::time_point::clock::now() + patience_);
     try {
-        on_.execute("BEGIN IMMEDIATE");
-        for (auto& each : batch) each.what(on_);
-        on_.execute("COMMIT");
-        kept = true;
+        one.what(*on_);
+        state_.works();
+        return true;
+    } catch (const storage_refused& why) {
+        std::fprintf(stderr, "weir-forms: the database refused: %s\n", why.what());
     } catch (const std::exception& failed) {
-        std::fprintf(stderr, "weir-forms: nothing was stored: %s\n", failed.what());
-        // Fails where the transaction was never begun or is undone already, which is all we want.
-        try { on_.execute("ROLLBACK"); } catch (const storage_error&) {}
+        state_.fails(failed.what());
     }
-    for (auto& each : batch) each.then(kept);
-}
-
-void worker::read(std::vector<job>& batch)
-{
-    for (auto& each : batch) {
-        bool read = false;
-        try {
-            each.what(on_);
-            read = true;
-        } catch (const std::exception& failed) {
-            std::fprintf(stderr, "weir-forms: cannot read: %s\n", failed.what());
-        }
-        each.then(read);
-    }
+    return false;
 }
 
 }  // namespace forms

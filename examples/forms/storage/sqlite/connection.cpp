@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 
-#include "storage/sqlite.hpp"
+#include "storage/sqlite/connection.hpp"
 
 #include <sqlite3.h>
 
-namespace forms {
+namespace forms::sqlite {
 
 namespace {
 
@@ -108,4 +108,4 @@ void connection::finalize::operator()(sqlite3_stmt* prepared) const noexcept
     sqlite3_finalize(prepared);
 }
 
-}  // namespace forms
+}  // namespace forms::sqlite

@@ -3,23 +3,19 @@
 
 // As much of SQLite as this server needs: a connection, and statements that are prepared once.
 
+#include "storage/records.hpp"
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace forms {
-
-/// The file could not be read or written: full, gone, locked for too long.
-struct storage_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+namespace forms::sqlite {
 
 /// A statement under way; it goes back to its connection when it ends. Values are bound in order:
 ///
@@ -86,4 +82,4 @@ private:
     std::map<const char*, std::unique_ptr<sqlite3_stmt, finalize>> prepared_;
 };
 
-}  // namespace forms
+}  // namespace forms::sqlite
