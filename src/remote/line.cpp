@@ -25,17 +25,36 @@ void wait_for(const wire& on, line::time_point until) noexcept
     ::ppoll(&ready, 1, &limit, nullptr);
 }
 
+/// Whether it waits for whoever else has its row: who only looks does not.
+bool locks(const row& asked) noexcept { return !asked.manner->policy.empty(); }
+
 }  // namespace
 
 line::~line() = default;
 
 bool line::enter(seat& one) noexcept
 {
-    if (inside_ >= options_.waiting || !breaker_.allow(clock::now())) return false;
+    const auto now = clock::now();
+    if (inside_ >= options_.waiting || !may_wait(one, now) || !breaker_.allow(now)) return false;
     ++inside_;
     one.at = seat::stage::waiting;
     waiting_.push_back(one);
     return true;
+}
+
+/// False for what would wait for a row that somebody holds, and others with it.
+bool line::may_wait(seat& one, time_point at) noexcept
+{
+    if (held_.empty()) return true;
+    const auto now = [&](const seat& ask) {
+        if (!locks(ask.asked)) return true;
+        const auto way = held_.look(ask.asked.who, at);
+        one.alone |= way == held_keys::way::alone;
+        return way != held_keys::way::not_now;
+    };
+    return one.set.empty()
+               ? now(one)
+               : std::ranges::all_of(one.set, [&](const seat* ask) { return now(*ask); });
 }
 
 /// A seat whose caller goes without an answer. What was sent may still be counted.
@@ -144,8 +163,7 @@ void line::each_seat(Visit&& visit) noexcept
 /// Begins the next trip if there are a connection and something to carry.
 void line::start(turn& held) noexcept
 {
-    const bool sweeps =
-        rows_ >= options_.sweep_after || sweep_due_.load(std::memory_order_relaxed);
+    const bool sweeps = rows_ >= options_.sweep_after || sweep_due_.load(std::memory_order_relaxed);
     if (wire_ == nullptr || (!sweeps && waiting_.empty())) return;
     if (!wire_->usable()) return lose(held);
     if (sweeps) {
@@ -186,6 +204,7 @@ void line::settle(turn& held, wire::progress come) noexcept
     if (come == busy && clock::now() < trip_.until) return;
     if (come == again && trip_.tries++ == 0) return send(held);
     const bool apart = come == locked && trip_.parts().size() > 1 && trip_.set == nullptr;
+    note_held(come);
     if (come == answered) answer();
     else if (come == undone || apart) put_back(apart);
     else fail_trip();
@@ -231,6 +250,25 @@ void line::put_back(bool apart) noexcept
             part.seats.remove(*one);
             wait(*one);
         }
+}
+
+/// A row that was waited for alone and in vain, or answered. Who waits for it as well would take as
+/// long again, one after the other.
+void line::note_held(wire::progress come) noexcept
+{
+    const auto& parts = trip_.parts();
+    if (trip_.carries != trip::kind::ask || !locks(parts.front().asked)) return;
+    if (come == wire::progress::answered && !held_.empty())
+        for (const auto& part : parts) held_.drop(part.asked.who);
+    if (come != wire::progress::locked || parts.size() > 1) return;
+    const auto who = parts.front().asked.who;
+    held_.add(who, clock::now());
+    for (auto* one = waiting_.first(); one != nullptr;) {
+        auto& own = *std::exchange(one, one->next);
+        if (!own.set.empty() || own.asked.who != who || !locks(own.asked)) continue;
+        waiting_.remove(own);
+        finish(own, false);
+    }
 }
 
 void line::lose(turn& held) noexcept

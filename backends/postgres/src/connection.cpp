@@ -268,7 +268,7 @@ remote::wire::progress connection::advance(remote::trip& asked) noexcept
         if (!made) return come_ == progress::busy ? progress::broken : come_;
         if (PQresultStatus(made.get()) == PGRES_TUPLES_OK)
             come_ = read(made.get(), asked) ? progress::answered : progress::broken;
-        else come_ = judge(made.get());
+        else come_ = come_ == progress::busy ? judge(made.get()) : progress::broken;
     }
     return PQstatus(db_.get()) == CONNECTION_BAD ? ended() : progress::busy;
 }

@@ -142,14 +142,15 @@ inline std::string text_for(const std::string& schema)
 /// A schema of its own for a test, so that tests run side by side.
 class schema {
 public:
-    explicit schema(const std::string& name) : name_(name + "_" + std::to_string(getpid()))
+    explicit schema(const std::string& name, const std::string& more = "")
+        : name_(name + "_" + std::to_string(getpid())), more_(more)
     {
-        session().must(text_for(name_));
+        session(more_).must(text_for(name_));
     }
     ~schema()
     {
         try {
-            session().run("DROP SCHEMA " + name_ + " CASCADE");
+            session(more_).run("DROP SCHEMA " + name_ + " CASCADE");
         } catch (const std::runtime_error&) {  // the cluster is gone, and the schema with it
         }
     }
@@ -164,7 +165,7 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
 
 private:
-    std::string name_;
+    std::string name_, more_;
 };
 
 /// A list as an array of SQL.

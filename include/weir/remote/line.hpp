@@ -16,6 +16,7 @@
 
 #include "weir/remote/birthplace.hpp"
 #include "weir/remote/breaker.hpp"
+#include "weir/remote/held_keys.hpp"
 #include "weir/remote/seat.hpp"
 #include "weir/remote/trip.hpp"
 #include "weir/remote/wire.hpp"
@@ -90,6 +91,7 @@ private:
     using turn = std::unique_lock<std::mutex>;
 
     bool enter(seat& one) noexcept;
+    bool may_wait(seat& one, time_point at) noexcept;
     void leave(seat& own) noexcept;
     void drive(turn& held, seat& own) noexcept;
     void hand_over(const seat& own) noexcept;
@@ -101,6 +103,7 @@ private:
     void       answer() noexcept;
     void       fail_trip() noexcept;
     void       put_back(bool apart) noexcept;
+    void       note_held(wire::progress come) noexcept;
     void       lose(turn& held) noexcept;
     time_point expire(time_point at) noexcept;
     void       gone(turn& held, seat& own) noexcept;
@@ -125,6 +128,7 @@ private:
     std::unique_ptr<wire> wire_;  // used without the lock by who drives, and by nobody else
     trip                  trip_;  // its seats only under the lock, the rest as the wire
     seats                 waiting_;
+    held_keys             held_;
     std::size_t           inside_ = 0;  // seats in waiting_ and in trip_
     std::size_t           rows_   = 0;  // since the last sweep
     seat*                 driver_ = nullptr;

@@ -160,7 +160,7 @@ TEST_CASE("the instant of a leased decision lies in the window that was charged"
     check(fixed), check(sliding);
 }
 
-TEST_CASE("a key asked once leases nothing; asked again and again it leases 1, 3, 7 … to the units",
+TEST_CASE("a key asked once leases nothing, and asked again and again it leases 1, 3, 7 … to the units",
           "[lease]")
 {
     process one(fixed, 20);

@@ -336,11 +336,30 @@ TEST_CASE("of a statement that gave up waiting for a lock each row is asked alon
     CHECK(answered == 3);
     CHECK(now.one.connected());
 
-    for (int n = 0; n < 10; ++n) {
+    for (std::uint64_t n = 11; n < 21; ++n) {
         now.far.say({word::lock});
-        REQUIRE(now.serve_until_done(now.post(row(1))));
+        REQUIRE(now.serve_until_done(now.post(row(n))));
     }
     CHECK(now.keeper.aways == 0);  // a lock is somebody's, and no fault of the store
+}
+
+TEST_CASE("a key whose row somebody holds is left alone for a while, and no other one is", "[line]")
+{
+    scene now;
+    now.far.say({word::lock});
+    CHECK(!now.ask(row(1)));
+    const auto trips = now.far.trips().size();
+    for (int n = 0; n < 10; ++n) CHECK(!now.ask(row(1)));
+    CHECK(now.far.trips().size() == trips);
+    CHECK(now.ask(row(2)));
+    auto look   = row(1);
+    look.manner = &looks;
+    CHECK(now.ask(look));  // waits for nobody
+
+    const auto begun = clock::now();
+    while (!now.ask(row(1)) && clock::now() - begun < 20s) {}
+    CHECK(now.ask(row(1)));
+    CHECK(now.far.counted({1, 1}) == 3);
 }
 
 TEST_CASE("a store that refuses again and again is left alone, and told of once", "[line]")
