@@ -19,8 +19,8 @@
 #include "../../../tests/reference/random.hpp"
 #include "catch.hpp"
 #include "in_sql.hpp"
+#include "servers.hpp"
 #include "session.hpp"
-#include "stores.hpp"
 
 using namespace std::chrono_literals;
 using reference::chance;
@@ -556,11 +556,12 @@ TEST_CASE("O38: statements and sets that name their keys in opposite orders neve
 
 TEST_CASE("more than 99 of 100 updates stay in their page and touch no index", "[postgres]")
 {
-    // Of its own: a snapshot that another test holds in the database would keep old versions alive.
-    const scratch::database own("hot");
-    const schema            in("hot", own.words());
+    // A server of its own: a snapshot that somebody else holds, be it autovacuum's, keeps old
+    // versions alive, and there is no room for new ones in their page.
+    const scratch::server own("postgres", "hot", "autovacuum=off");
+    const schema          in("hot", own.conninfo());
     {
-        session at(own.words());
+        session at(own.conninfo());
         at.must("SET synchronous_commit = off");
         for (int n = 0; n < 2'500; ++n)
             at.must(asking(in, "fixed_window", {static_cast<unsigned>(n % 50)}, one_of(9'000'000)));
@@ -568,7 +569,7 @@ TEST_CASE("more than 99 of 100 updates stay in their page and touch no index", "
         for (unsigned n = 0; n < 50; ++n) all.push_back(n);
         for (int n = 0; n < 50; ++n) at.must(asking(in, "fixed_window", all, one_of(9'000'000)));
     }
-    session watcher(own.words());  // counts arrive when a session has ended, or a little later
+    session watcher(own.conninfo());  // counts arrive when a session has ended, or a little later
     scratch::answer seen;
     for (int tries = 0; tries < 10'000; ++tries) {
         seen = watcher.must("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE"
