@@ -3,7 +3,8 @@
 keeps submissions. bench/run forms builds both programs and starts this.
 
 The two sides of a ratio run in turn and change places after every pair; a ratio is the median over
-the pairs. The server has one core and wrk, if there is another, that other one.
+the pairs. On SQLite the server has one core and wrk, if there is another, that other one. On
+PostgreSQL all programs share what cores there are.
 """
 
 import collections
@@ -22,15 +23,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
+
+from rivals import plain_forms
 
 PAIRS = 11
+PAIRS_ON_POSTGRES = 7
 CONNECTIONS = 64
+AMPLE = 1_000_000_000
 YEAR = "31536000"  # seconds; no window ends while this runs
 TOKEN = "operator-token-0123456789"
 FIELDS = {"name": "A visitor", "email": "visitor@example.org",
           "message": "The engine weaves algebraic patterns as the loom weaves flowers and leaves."}
 
-LOAD_CORE, SERVER_CORE = (sorted(os.sched_getaffinity(0)) * 2)[:2]
+CORES = sorted(os.sched_getaffinity(0))
+LOAD_CORE, SERVER_CORE = (CORES * 2)[:2]
 
 Run = collections.namedtuple("Run", "cpu_us rate")  # of one request; requests a second
 
@@ -44,7 +51,8 @@ SUBMISSION = "wrk.method = 'POST'\nwrk.body = {}\nwrk.headers['Content-Type'] = 
     "application/x-www-form-urlencoded")
 
 # As behind one proxy: 20,000 clients, each with a counter of its own.
-MANY_CLIENTS = SUBMISSION + """
+CLIENTS = 20_000
+MADE_CLIENTS = SUBMISSION + """
 local made, at = {}, 0
 function init()
     for i = 1, 20000 do
@@ -52,9 +60,46 @@ function init()
         made[i] = wrk.format()
     end
 end
+"""
+MANY_CLIENTS = MADE_CLIENTS + """
 function request()
     at = at % #made + 1
     return made[at]
+end
+"""
+
+# Of ten attempts one is of an address that was never seen before; which ones, is told by a number. The
+# others are drawn by `drawn`.
+STRANGERS_TOO = MADE_CLIENTS + """
+local stranger = RUN * 2097152
+function request()
+    at = at + 1
+    if at % 10 > 0 then return made[drawn()] end
+    stranger = stranger + 1
+    local address = string.format('%d.%d.%d.%d', 11 + math.floor(stranger / 16777216),
+        math.floor(stranger / 65536) % 256, math.floor(stranger / 256) % 256, stranger % 256)
+    return (made[1]:gsub('10%.7%.0%.2', address))
+end
+"""
+EVENLY = STRANGERS_TOO + """
+function drawn()
+    return math.random(#made)
+end
+"""
+BY_ZIPF = STRANGERS_TOO + """
+local sums, draws, last = {}, {}, 0
+for i = 1, 20000 do sums[i] = (sums[i - 1] or 0) + i ^ -1.1 end
+for n = 1, 100000 do
+    local low, high, wanted = 1, #sums, math.random() * sums[#sums]
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if sums[middle] < wanted then low = middle + 1 else high = middle end
+    end
+    draws[n] = low
+end
+function drawn()
+    last = last % #draws + 1
+    return draws[last]
 end
 """
 
@@ -126,23 +171,59 @@ class Server:
                 return
         sys.exit("forms.py: the server does not come to rest")
 
-    def load(self, path, script, refused=False, seconds=1):
-        """So long under wrk. Exits if anything was not answered as it should be."""
+    def wrk(self, path, script, seconds, cores):
+        """Requests, microseconds, and how many of them had an error for an answer, and none."""
         name = self.folder / "load.lua"
         name.write_text(script + REPORT)
-        before = time.clock_gettime(self.clock)
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(name),
                    f"http://{self.address}{path}"]
         told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True,
-                              preexec_fn=lambda: os.sched_setaffinity(0, {LOAD_CORE}))
+                              preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        return map(int, re.search(r"counted\s+(.*)", told.stdout)[1].split())
+
+    def load(self, path, script, refused=False, seconds=1):
+        """So long under wrk. Exits if anything was not answered as it should be."""
+        before = time.clock_gettime(self.clock)
+        requests, microseconds, errors, broken = self.wrk(path, script, seconds, {LOAD_CORE})
         self.settle()
         spent = time.clock_gettime(self.clock) - before
-        counted = re.search(r"counted\s+(.*)", told.stdout)[1].split()
-        requests, microseconds, errors, broken = map(int, counted)
         if broken or requests == 0 or errors != (requests if refused else 0):
             sys.exit(f"forms.py: {path}: of {requests} requests {errors} had an error for an "
                      f"answer and {broken} none")
         return Run(spent * 1e6 / requests, requests * 1e6 / microseconds)
+
+
+class OnPostgres(Server):
+    """With its counters, and everything else, in a database of its own; on all cores."""
+
+    def __init__(self, program, folder, cluster, per_source):
+        self.cluster, self.runs = cluster, 0
+        self.url = cluster.make(folder.name)
+        super().__init__(program, folder, DATABASE=self.url, RATE_LIMIT_IP_SECRET=TOKEN,
+                         RATE_LIMIT_IP_REQUESTS=str(per_source), TRUSTED_PROXY_HOPS="1",
+                         RATE_LIMIT_ENDPOINT_REQUESTS=str(AMPLE))
+
+    def kept(self):
+        return int(self.cluster.ask(self.url, "SELECT count(*) FROM weir_forms.submissions"))
+
+    def spend(self):
+        """What all clients have, if that is one."""
+        seconds = 1
+        while self.kept() < CLIENTS:  # each run begins with the first client
+            self.wrk("/f/bench", MANY_CLIENTS, seconds, CORES)
+            seconds *= 2
+
+    def attempts(self, script, accepted, seconds=2):
+        """A second. Exits if not so many of them were accepted, or not all that were are kept."""
+        before, self.runs = self.kept(), self.runs + 1
+        requests, microseconds, errors, broken = self.wrk(
+            "/f/bench", script.replace("RUN", str(self.runs)), seconds, CORES)
+        self.settle()
+        share, unheard = 1 - errors / requests, self.kept() - before - (requests - errors)
+        if broken or abs(share - accepted) > 0.005 or not 0 <= unheard <= CONNECTIONS:
+            sys.exit(f"forms.py: of {requests} attempts {errors} were refused, {broken} not answered,"
+                     f" and {unheard} kept that nobody was told of")
+        return requests * 1e6 / microseconds
 
 
 # ------------------------------------------------------------------------------- the other sides
@@ -205,7 +286,7 @@ def in_turn(one, other, turns=PAIRS):
 
 def submissions(program, folder):
     """With and without limits; under limits and as plain inserts."""
-    ample = {"RATE_LIMIT_IP_REQUESTS": "1000000000", "RATE_LIMIT_ENDPOINT_REQUESTS": "1000000000",
+    ample = {"RATE_LIMIT_IP_REQUESTS": str(AMPLE), "RATE_LIMIT_ENDPOINT_REQUESTS": str(AMPLE),
              "TRUSTED_PROXY_HOPS": "1"}
     with Server(program, folder / "limited", **ample) as limited, \
             Server(program, folder / "free", RATE_LIMIT_ENABLED="false", **ample) as free:
@@ -221,6 +302,32 @@ def refusals(program, folder):
         full.ask("/f/bench", json.dumps(FIELDS), 202, **{"Content-Type": "application/json"})
         return in_turn(lambda: full.load("/f/bench", SUBMISSION, refused=True),
                        lambda: full.load("/health", ""))
+
+
+LOADS = {  # what a client may send in a year, and how many of ten attempts are of strangers
+    "9 of 10 refused, by Zipf's law": (BY_ZIPF, 1, 1),
+    "9 of 10 refused, evenly": (EVENLY, 1, 1),
+    "all accepted": (MANY_CLIENTS, AMPLE, 0),
+}
+
+
+def attempts_on_postgres(program, folder):
+    """By the name of the load: what weir-forms did, what the plain flow did, and in which shape."""
+    os.sched_setaffinity(0, CORES)
+    measured = {}
+    with plain_forms.Cluster() as cluster:
+        for name, (script, most, strangers) in LOADS.items():
+            with OnPostgres(program, folder / f"load{len(measured)}", cluster, most) as server:
+                if most == 1:
+                    server.spend()
+                plain = plain_forms.Plain(
+                    cluster, server.url, spent=CLIENTS if most == 1 else 0, strangers=strangers,
+                    clients=CLIENTS, zipf=int(script == BY_ZIPF), per_source=most, per_form=AMPLE,
+                    fields=json.dumps([[name, value] for name, value in FIELDS.items()]))
+                accepted = strangers / 10 if most == 1 else 1
+                measured[name] = *in_turn(partial(server.attempts, script, accepted), plain.best,
+                                          PAIRS_ON_POSTGRES), plain.shape
+    return measured
 
 
 def row(name, values, digits):
@@ -240,6 +347,15 @@ def reach(figure, value, kind, bound):
     print(f"reach {figure} {value:.2f} {kind}{bound:.2f} {'ok' if met else 'short'}")
 
 
+def tell_of_postgres(measured):
+    """The ratio of each load."""
+    print(f"{'on PostgreSQL: attempts a second':<40}{'median':>10}{'middle half':>20}")
+    for name, (ours, plain, (clients, whole)) in measured.items():
+        row(name, ours, 0)
+        row(f"  plain, {clients} clients, {'one transaction' if whole else 'three'}", plain, 0)
+        yield pairs("  weir-forms / plain", ours, plain)
+
+
 def main(forms, admit):
     missing = [needed for needed in ("wrk", "valgrind") if not shutil.which(needed)]
     if missing:
@@ -248,7 +364,7 @@ def main(forms, admit):
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     build.mkdir(exist_ok=True)
     print(f"{PAIRS} pairs, twice as many with and without limits; {CONNECTIONS} connections; cores "
-          f"{SERVER_CORE} and {LOAD_CORE}; load before: {os.getloadavg()[0]:.1f}; about 3 minutes")
+          f"{SERVER_CORE} and {LOAD_CORE}; load before: {os.getloadavg()[0]:.1f}; about 5 minutes")
     print(f"{'':<40}{'median':>10}{'middle half':>20}", flush=True)
 
     # On the disk of the repository: a folder for temporary files may be in memory.
@@ -256,6 +372,7 @@ def main(forms, admit):
         folder = pathlib.Path(made)
         costs, (kept, inserts) = submissions(forms, folder)
         answers = refusals(forms, folder)
+        on_postgres = attempts_on_postgres(forms, folder)
 
     limited, free = ([run.cpu_us for run in side] for side in costs)
     row("202 under limits, CPU µs a request", limited, 2)
@@ -271,11 +388,14 @@ def main(forms, admit):
     faster = pairs("  202 / SQLite", rates, inserts)
     decision = instructions_a_decision(admit)
     print(f"{'instructions a decision':<40}{decision:>10,.0f}")
+    by_zipf, _, accepted = tell_of_postgres(on_postgres)
 
     reach("forms_limits_cost_percent", (cost - 1) * 100, "<=", 3)
     reach("instructions_a_decision", decision, "<=", 300)
     reach("forms_refused/health", refusal, "<=", 1.2)
     reach("forms_accepted/transaction_each", faster, ">=", 5)
+    reach("forms_postgres_attempts/plain", by_zipf, ">=", 3)
+    reach("forms_postgres_accepted/plain", accepted, ">=", 3)
 
 
 if __name__ == "__main__":
