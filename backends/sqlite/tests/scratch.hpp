@@ -4,17 +4,16 @@
 // What these tests share: a folder that goes away, another connection to a file, other processes.
 
 #include <sqlite3.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "weir/sqlite/store.hpp"
+
+#include "../../../tests/reference/processes.hpp"
 
 namespace scratch {
 
@@ -75,67 +74,6 @@ private:
     sqlite3* db_ = nullptr;
 };
 
-/// Processes that start together. Make them while no store is open here: a store has a thread.
-class crew {
-public:
-    crew()
-    {
-        if (pipe(ready_) != 0 || pipe(start_) != 0 || pipe(told_) != 0) std::abort();
-    }
-    ~crew()
-    {
-        for (const int end : {ready_[0], ready_[1], start_[0], start_[1], told_[0], told_[1]})
-            if (end >= 0) close(end);
-    }
-    crew(const crew&)            = delete;
-    crew& operator=(const crew&) = delete;
-
-    /// `work(wait)` runs in a process of its own, calls `wait()` when it is ready, and returns a
-    /// number that `sum` adds up.
-    template <class Work>
-    pid_t add(Work&& work)
-    {
-        const auto child = fork();
-        if (child != 0) return pids_.emplace_back(child);
-        close(start_[1]);
-        const std::uint64_t made = work([this] {
-            char byte = 0;
-            must(write(ready_[1], &byte, 1) == 1);
-            must(read(start_[0], &byte, 1) == 0);  // until nobody holds the other end any more
-        });
-        const auto written = write(told_[1], &made, sizeof made);
-        _exit(written == sizeof made ? 0 : 1);
-    }
-
-    /// Once all are ready.
-    void start()
-    {
-        char byte = 0;
-        for (std::size_t n = 0; n < pids_.size(); ++n) must(read(ready_[0], &byte, 1) == 1);
-        close(std::exchange(start_[1], -1));
-    }
-
-    /// What those told that came to their end.
-    std::uint64_t sum()
-    {
-        for (int* const end : {&start_[1], &told_[1]})
-            if (*end >= 0) close(std::exchange(*end, -1));
-        std::uint64_t all = 0, one = 0;
-        while (read(told_[0], &one, sizeof one) == sizeof one) all += one;
-        for (const auto child : pids_) waitpid(child, nullptr, 0);
-        return all;
-    }
-
-private:
-    static void must(bool done)
-    {
-        if (!done) std::abort();
-    }
-
-    int                ready_[2] = {-1, -1};
-    int                start_[2] = {-1, -1};
-    int                told_[2]  = {-1, -1};
-    std::vector<pid_t> pids_;
-};
+using reference::crew;
 
 }  // namespace scratch
