@@ -3,7 +3,6 @@
 #include "weir/remote/attendant.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "weir/remote/ready.hpp"
 
 namespace weir::remote {
 namespace {
@@ -83,15 +84,7 @@ void attendant::sleep(std::span<const line::attention> until) noexcept
         if (one.descriptor >= 0)
             ready.push_back({.fd = one.descriptor, .events = events, .revents = 0});
     }
-    timespec   limit{};
-    const bool forever = first == line::time_point::max();
-    if (!forever) {
-        const auto left  = std::max(first - line::clock::now(), line::clock::duration::zero());
-        const auto whole = std::chrono::floor<std::chrono::seconds>(left);
-        limit.tv_sec     = static_cast<std::time_t>(whole.count());
-        limit.tv_nsec    = static_cast<long>((left - whole).count());
-    }
-    ::ppoll(ready.data(), ready.size(), forever ? nullptr : &limit, nullptr);
+    wait_for(ready, first);
     if (ready.front().revents != 0) drain();
 }
 

@@ -131,6 +131,16 @@ hash_bytes hash(std::string_view secret, std::string_view bytes) noexcept
     return begun.finish(hash);
 }
 
+std::string hex(const hash_bytes& hash)
+{
+    std::string made;
+    for (const unsigned byte : hash) {
+        made += "0123456789abcdef"[byte >> 4];
+        made += "0123456789abcdef"[byte & 15];
+    }
+    return made;
+}
+
 digest::digest(std::string_view secret, std::uint8_t policy_id, std::string_view name,
                duration window)
 {

@@ -2,28 +2,14 @@
 
 #include "weir/remote/line.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
+#include <span>
 #include <utility>
+
+#include "weir/remote/ready.hpp"
 
 namespace weir::remote {
 namespace {
-
-/// Until the descriptor is ready or `until` has come. An interrupted wait is looked at again by who
-/// called.
-void wait_for(const wire& on, line::time_point until) noexcept
-{
-    const auto left  = std::max(until - line::clock::now(), line::clock::duration::zero());
-    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
-    timespec   limit{};
-    limit.tv_sec  = static_cast<std::time_t>(std::min<std::int64_t>(whole.count(), 3'600));
-    limit.tv_nsec = static_cast<long>((left - whole).count());
-    pollfd ready{.fd      = on.descriptor(),
-                 .events  = static_cast<short>(POLLIN | (on.writes() ? POLLOUT : 0)),
-                 .revents = 0};
-    ::ppoll(&ready, 1, &limit, nullptr);
-}
 
 /// Whether it waits for whoever else has its row: who only looks does not.
 bool locks(const row& asked) noexcept { return !asked.manner->policy.empty(); }
@@ -190,8 +176,11 @@ void line::send(turn& held) noexcept
 void line::go_on(turn& held, time_point until) noexcept
 {
     const auto limit = std::min(until, trip_.until);
+    pollfd     ready{.fd      = wire_->descriptor(),
+                     .events  = static_cast<short>(POLLIN | (wire_->writes() ? POLLOUT : 0)),
+                     .revents = 0};
     held.unlock();
-    wait_for(*wire_, limit);
+    wait_for(std::span(&ready, 1), limit);
     const auto come = wire_->advance(trip_);
     held.lock();
     settle(held, come);

@@ -210,12 +210,14 @@ private:
 
 // -- the judgement -----------------------------------------------------------------------------
 
-/// Those that begun in [from, until).
+/// Those that begun and ended in [from, until): one that was under way when a fault ended is of
+/// neither time.
 inline std::vector<told> between(const std::vector<told>& all, moment from, moment until)
 {
     std::vector<told> some;
-    std::ranges::copy_if(all, std::back_inserter(some),
-                         [&](const told& one) { return one.begun >= from && one.begun < until; });
+    std::ranges::copy_if(all, std::back_inserter(some), [&](const told& one) {
+        return one.begun >= from && one.begun + one.took < until;
+    });
     return some;
 }
 
@@ -260,9 +262,9 @@ inline constexpr bool sanitized =
 inline constexpr bool sanitized = false;
 #endif
 
-/// What a machine that others use adds to the slowest hundredth, and what sanitizers add to all.
-/// WEIR_QUIET=1 says that nobody does, and then the promise is judged as it stands: p99.9.
-inline const auto     slack  = std::getenv("WEIR_QUIET") != nullptr ? 0ms : 40ms;
+/// What a machine that others use adds, which is seen in thousandths only; and what sanitizers do.
+/// WEIR_QUIET=1 says that nobody uses it, and then the promise is judged as it stands: p99.9.
+inline const auto     slack  = std::getenv("WEIR_QUIET") != nullptr ? 0ms : 30ms;
 inline constexpr auto slowed = sanitized ? 50ms : 0ms;
 
 /// Prints how long decisions took, and judges it.
@@ -279,9 +281,8 @@ inline void judge_times(const std::string& of, std::vector<told> all,
                 of.c_str(), all.size(), 100 * share_authoritative(all), ms(at(0.5)), ms(at(0.99)),
                 ms(at(0.999)), ms(all.back().took));
     std::fflush(stdout);
-    CHECK(at(0.5) <= allowed + 10ms + slowed);
-    CHECK(at(0.99) <= allowed + 10ms + slack + slowed);
-    CHECK(at(0.999) <= allowed + 10ms + 2 * slack + slowed);
+    CHECK(at(0.99) <= allowed + 10ms + slowed);
+    CHECK(at(0.999) <= allowed + 10ms + slack + slowed);
 }
 
 /// What holds in every fault. `tables` of counters were there, one after the other, of which none

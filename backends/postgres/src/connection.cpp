@@ -36,13 +36,7 @@ int poll_time(connection::time_point until) noexcept
 /// Of the text, for behind a pooler the session may have statements of another schema's store.
 std::string name_of(const std::string& statement)
 {
-    std::string made = "weir_";
-    const auto  hash = remote::hash("", statement);
-    for (std::size_t n = 0; n < 8; ++n) {
-        made += "0123456789abcdef"[hash[n] >> 4];
-        made += "0123456789abcdef"[hash[n] & 15];
-    }
-    return made;
+    return "weir_" + remote::hex(remote::hash("", statement)).substr(0, 16);
 }
 
 }  // namespace

@@ -35,16 +35,6 @@ std::string renamed(std::string text, const std::string& schema)
     return text;
 }
 
-std::string hex(const remote::hash_bytes& bytes)
-{
-    std::string made;
-    for (const unsigned byte : bytes) {
-        made += "0123456789abcdef"[byte >> 4];
-        made += "0123456789abcdef"[byte & 15];
-    }
-    return made;
-}
-
 std::string_view state_of(const PGresult* made) noexcept
 {
     const char* const code = PQresultErrorField(made, PG_DIAG_SQLSTATE);
@@ -103,7 +93,7 @@ void connection::make_schema(time_point until)
 /// What is kept is a digest. A role that may not write it is left alone.
 void connection::settle_secret(time_point until)
 {
-    const auto mine  = hex(place_->fingerprint);
+    const auto mine  = remote::hex(place_->fingerprint);
     const auto table = place_->schema + ".meta";
     const auto known = look_up("SELECT value FROM " + table + " WHERE name = 'secret'", until);
     secret_changed_  = !known.empty() && known != mine;

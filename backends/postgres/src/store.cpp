@@ -173,6 +173,7 @@ bool store::be_attended() noexcept
         return false;
     }
     attendant_.store(owned_attendant_.get(), std::memory_order_release);
+    owned_attendant_->poke();  // for a caller who left a trip to it before there was whom to poke
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "weir/key.hpp"
@@ -21,6 +22,9 @@ using hash_bytes = std::array<unsigned char, 32>;
 /// HMAC-SHA-256 (RFC 2104, FIPS 180-4) of `bytes` under `secret`; SHA-256 if it is empty. O(bytes);
 /// thread-safe; ends the program if libcrypto has no memory.
 [[nodiscard]] hash_bytes hash(std::string_view secret, std::string_view bytes) noexcept;
+
+/// As 64 digits.
+[[nodiscard]] std::string hex(const hash_bytes& hash);
 
 /// Turns the subjects of one limit into keys, over the layout of `feed_limit` and `feed_subject`.
 /// Both pads and the part that all subjects share are hashed once, here. Immutable, hence

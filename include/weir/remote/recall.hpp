@@ -25,9 +25,10 @@ namespace weir::remote {
 template <class Value>
 concept recallable = std::is_trivially_copyable_v<Value> && std::default_initializable<Value>;
 
-/// Sets of eight ways, so that a quarter of `entries` keys hardly ever push one another out. Bits of a
-/// key choose its set, so keys must be digests; the key of all zeros is never remembered. O(1). Thread-safe: a set is a sequence lock (see published.hpp for the order
-/// of its words); readers write nothing, and one that meets a writer finds nothing.
+/// Sets of eight ways, so that a quarter of `entries` keys hardly ever push one another out. Bits
+/// of a key choose its set, so keys must be digests; the key of all zeros is never remembered.
+/// O(1). Thread-safe: a set is a sequence lock (see published.hpp for the order of its words);
+/// readers write nothing, and one that writers disturb looks again, and finds nothing in the end.
 template <recallable Value>
 class recall {
 public:
@@ -59,6 +60,7 @@ public:
     [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(*this) + sets_.bytes(); }
 
 private:
+    static constexpr int           most_looks  = 32;  // of a reader whom writers disturb
     static constexpr std::size_t   ways        = 8;
     static constexpr std::size_t   value_words = (sizeof(Value) + 7) / 8;
     static constexpr std::uint64_t turn_of     = 2;               // of a version: which way is next
@@ -127,18 +129,25 @@ void recall<Value>::hand_over(const words& from, Value& to) noexcept
     (std::make_index_sequence<value_words>());
 }
 
+/// A set is written in a few stores; but whoever writes may be waiting for a processor.
 template <recallable Value>
 bool recall<Value>::find(const key& who, Value& found) const noexcept
 {
-    const auto& in     = set_of(who);
-    const auto  before = in.version.load(std::memory_order_acquire);
-    const auto  held   = holder(in, who);
-    if (held == ways || before % 2 != 0) return false;
-    const auto read = copy(in.way_of[held]);
-    if (in.version.load(std::memory_order_relaxed) != before) [[unlikely]]
-        return false;
-    hand_over(read, found);
-    return true;
+    const auto& in = set_of(who);
+    for (int tries = 0; tries < most_looks; ++tries) {
+        if (tries > most_looks / 2) [[unlikely]]
+            std::this_thread::yield();
+        const auto before = in.version.load(std::memory_order_acquire);
+        if (before % 2 != 0) [[unlikely]]
+            continue;
+        const auto held = holder(in, who);
+        const auto read = held == ways ? words{} : copy(in.way_of[held]);
+        if (in.version.load(std::memory_order_relaxed) != before) [[unlikely]]
+            continue;
+        if (held != ways) hand_over(read, found);
+        return held != ways;
+    }
+    return false;
 }
 
 template <recallable Value>
