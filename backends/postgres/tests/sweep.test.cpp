@@ -2,6 +2,7 @@
 
 // A flood of addresses that are seen once leaves no table behind (F67-F69).
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -23,8 +24,8 @@ using limiter = weir::limiter<weir::fixed_window, weir::postgres::store>;
 /// Asks for the keys first … last - 1 at once, `times` each; counts what was not counted.
 std::uint64_t ask(const limiter& one, int first, int last, int times)
 {
-    std::uint64_t      wrong = 0;  // a line's callbacks run on one thread
-    scratch::countdown left(static_cast<std::size_t>((last - first) * times));
+    std::atomic<std::uint64_t> wrong = 0;  // told here or on a thread of the store
+    scratch::countdown         left(static_cast<std::size_t>((last - first) * times));
     for (int n = first; n < last; ++n)
         for (int i = 0; i < times; ++i)
             one.admit_then(std::to_string(n), [&](const weir::decision& made) {
