@@ -6,9 +6,8 @@
 //
 // The first of the two halves is the limit; the second reads the flags.
 
-#include "duration.hpp"
-
 #include "weir/adapt/httplib.hpp"
+#include "weir/config/duration.hpp"
 #include "weir/extract/client_ip.hpp"
 #include "weir/weir.hpp"
 
@@ -80,7 +79,7 @@ void run(const settings& chosen)
 constexpr const char* usage =
     "usage: weir-limit-by-ip [--listen 127.0.0.1:8080] [--limit 60] [--window 60s]\n"
     "                        [--trusted-hops 0]\n"
-    "Port 0 is any that is free. A window is whole numbers with h, m, s or ms: 1h30m, 500ms.\n";
+    "Port 0 is any that is free. A window is 1h30m, 90s or 500ms.\n";
 
 [[noreturn]] void reject(std::string_view flag, std::string_view value, std::string_view allowed)
 {
@@ -101,9 +100,9 @@ Number number(std::string_view flag, std::string_view text, Number most, std::st
 
 weir::duration window_from(std::string_view flag, std::string_view text)
 {
-    const auto window = duration_from(text);
+    const auto window = weir::config::parse_duration(text);
     if (!window || *window == weir::duration::zero())
-        reject(flag, text, "whole numbers with h, m, s or ms, as in 1h30m or 500ms, over 0");
+        reject(flag, text, std::string(weir::config::duration_grammar) + ", over 0");
     return *window;
 }
 

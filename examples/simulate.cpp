@@ -7,7 +7,7 @@
 // reads lines `T_MS KEY [COST]` (milliseconds since 1970, who, units; a cost of 0 looks), in the
 // order given, and prints for each `T_MS KEY admitted LEFT -` or `T_MS KEY refused LEFT RETRY_MS`.
 
-#include "duration.hpp"
+#include "weir/config/duration.hpp"
 #include "weir/weir.hpp"
 
 #include <algorithm>
@@ -174,10 +174,12 @@ void set(settings& chosen, std::string_view argument, std::size_t number)
     const auto equals = std::min(argument.find('='), argument.size());
     const auto name   = argument.substr(0, equals);
     const auto value  = argument.substr(std::min(equals + 1, argument.size()));
-    const auto put    = [&](auto& to, const auto& read, const char* wanted) {
+    const auto put    = [&](auto& to, const auto& read, std::string_view wanted) {
         if (equals == argument.size())
             reject("argument", number, equals + 1, "= and a value are wanted");
-        if (!read) reject("argument", number, equals + 2, quoted(value) + " is not " + wanted);
+        if (!read)
+            reject("argument", number, equals + 2,
+                      quoted(value) + " is not " + std::string(wanted));
         if (to) reject("argument", number, 1, std::string(name) + " is set twice");
         to = read;
     };
@@ -186,8 +188,7 @@ void set(settings& chosen, std::string_view argument, std::size_t number)
     else if (name == "burst" && has_burst)
         put(chosen.burst, whole_number(value), "a whole number of units");
     else if (name == "window")
-        put(chosen.window, duration_from(value),
-            "whole numbers with h, m, s or ms, as in 1h30m or 500ms");
+        put(chosen.window, weir::config::parse_duration(value), weir::config::duration_grammar);
     else
         reject("argument", number, 1,
                quoted(name) + " is no setting of " + std::string(chosen.policy) +
