@@ -36,6 +36,7 @@ enum class refusal_body : std::uint8_t {
     text,      ///< text/plain: `Too many requests.<wait>` and a line feed.
     envelope,  ///< JSON: an `error` object with `code`, `message` and four `details`, see below.
     minimal,   ///< JSON: `{"error":"too_many"}`; when the store is away `{"error":"unavailable"}`.
+    problem,   ///< application/problem+json, RFC 9457: see `refusal`.
 };
 
 struct refusal_options {
@@ -47,6 +48,10 @@ struct refusal_options {
     /// Said as it is instead of the default message, with nothing added; `minimal` has none.
     /// Borrowed until the refusal is made.
     std::string_view message = {};
+
+    /// For `problem`: the names of all limiters that refused (joint_decision::refused_by). Empty:
+    /// the decision's. Borrowed until the refusal is made.
+    std::span<const std::string_view> violated = {};
 };
 
 /// One header field of a refusal.
@@ -61,6 +66,10 @@ struct refusal_header {
 /// The envelope's details are `scope` (the limiter's name), `limit`, `window_seconds` (rounded up;
 /// null for a limit without a window) and `retry_after_seconds` (the number in Retry-After; null
 /// when there is no such header). The code is `rate_limit_exceeded`, or `storage_unavailable`.
+///
+/// The problem has `type`, `title`, `status`, `detail` (the message) and `violated-policies` (the
+/// limiters' names). Its type is that of draft-ietf-httpapi-ratelimit-headers-11, section 5:
+/// `quota-exceeded`, or `temporary-reduced-capacity` where the status is 503.
 class refusal {
 public:
     explicit refusal(const decision& refused, const refusal_options& options = {});
@@ -183,6 +192,39 @@ inline std::string envelope_body(const decision& refused, bool unavailable,
     return json += "}}}";
 }
 
+inline std::string problem_body(const decision& refused, bool unavailable, int status,
+                                const refusal_options& options, std::optional<std::int64_t> wait)
+{
+    const bool reduced = status == 503;
+    std::string json = R"({"type":"https://iana.org/assignments/http-problem-types#)";
+    json += reduced ? "temporary-reduced-capacity" : "quota-exceeded";
+    json += R"(","title":")";
+    json += reduced ? "The server's capacity is reduced for a while" : "The quota is used up";
+    json.append(R"(","status":)").append(std::to_string(status)).append(R"(,"detail":)");
+    append_json_string(json, refusal_message(options,
+                                             unavailable ? "Temporarily unavailable."
+                                                         : "Too many requests.",
+                                             wait));
+    json += R"(,"violated-policies":[)";
+    const auto all = options.violated.empty() ? std::span(&refused.limiter, 1) : options.violated;
+    for (const auto& name : all) {
+        if (&name != &all.front()) json += ',';
+        append_json_string(json, name);
+    }
+    return json += "]}";
+}
+
+inline std::string_view media_type(refusal_body body) noexcept
+{
+    switch (body) {
+        case refusal_body::text: return "text/plain; charset=utf-8";
+        case refusal_body::problem: return "application/problem+json";
+        case refusal_body::envelope:
+        case refusal_body::minimal: break;
+    }
+    return "application/json";
+}
+
 inline std::string minimal_body(bool unavailable)
 {
     return unavailable ? R"({"error":"unavailable"})" : R"({"error":"too_many"})";
@@ -208,9 +250,8 @@ inline refusal::refusal(const decision& refused, const refusal_options& options)
 {
     const bool unavailable = refused.basis == basis::store_unavailable;
     const auto wait        = options.tell_wait ? retry_after_seconds(refused) : std::nullopt;
-    const bool text        = options.body == refusal_body::text;
 
-    headers_[0] = {"Content-Type", text ? "text/plain; charset=utf-8" : "application/json"};
+    headers_[0] = {"Content-Type", std::string(detail::media_type(options.body))};
     headers_[1] = {"Cache-Control", "no-store"};
     if (wait) headers_[header_count_++] = {"Retry-After", std::to_string(*wait)};
 
@@ -219,6 +260,9 @@ inline refusal::refusal(const decision& refused, const refusal_options& options)
         case refusal_body::minimal: body_ = detail::minimal_body(unavailable); break;
         case refusal_body::envelope:
             body_ = detail::envelope_body(refused, unavailable, options, wait);
+            break;
+        case refusal_body::problem:
+            body_ = detail::problem_body(refused, unavailable, status_, options, wait);
             break;
     }
 }

@@ -348,3 +348,30 @@ TEST_CASE("a refusal keeps nothing of the decision's name", "[refusal]")
     CHECK(refusal.body().find("too long") != std::string::npos);
     CHECK(refusal.body().find('#') == std::string::npos);
 }
+
+TEST_CASE("RFC 9457: a problem names the policy that was violated", "[refusal]")
+{
+    const weir::refusal told(refused(59s), {.body = weir::refusal_body::problem});
+    CHECK(told.content_type() == "application/problem+json");
+    CHECK(told.body() ==
+          R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
+          R"("title":"The quota is used up","status":429,)"
+          R"("detail":"Too many requests. Try again in 59 seconds.","violated-policies":["ip"]})");
+}
+
+TEST_CASE("RFC 9457: a problem names all policies, whatever is in their names", "[refusal]")
+{
+    const std::vector<std::string_view> names{"ip", "a\"b\n"};
+    const weir::refusal told(refused(1s),
+                             {.body = weir::refusal_body::problem, .violated = names});
+    CHECK(told.body().ends_with(R"("violated-policies":["ip","a\"b\u000a"]})"));
+}
+
+TEST_CASE("RFC 9457: a 503 is a problem of capacity", "[refusal]")
+{
+    const weir::refusal told(store_away(), {.body = weir::refusal_body::problem});
+    CHECK(told.status() == 503);
+    CHECK(told.body().starts_with(
+        R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity")"));
+    CHECK(told.body().find(R"("detail":"Temporarily unavailable.")") != std::string::npos);
+}
