@@ -16,6 +16,7 @@
 #include "weir/extract/client.hpp"
 #include "weir/extract/forwarded.hpp"
 #include "weir/extract/request.hpp"
+#include "weir/extract/trusted_peers.hpp"
 #include "weir/invalid.hpp"
 #include "weir/warning.hpp"
 
@@ -80,9 +81,7 @@ public:
 private:
     using reached = std::optional<address>;  // the last trusted address of the walk
 
-    void   trust(std::size_t index, const std::string& entry);
-    bool   has_list() const noexcept { return unix_trusted_ || !trusted_.empty(); }
-    bool   trusts(const address& one) const noexcept;
+    bool   has_list() const noexcept { return !trusted_.empty(); }
     bool   believes(const peer& from) const noexcept;
     client walk(reached at, element_walk& elements) const noexcept;
     client unreadable(const reached& at, const reached& peer, int step,
@@ -91,16 +90,15 @@ private:
     client made(const reached& at, std::optional<degradation> why = std::nullopt) const noexcept;
     void   see(warning what) const;
 
-    std::vector<cidr> trusted_;
-    bool              unix_trusted_ = false;
-    int               hops_;
-    std::string       header_;
-    list_grammar      grammar_;
-    bool              is_list_;
-    bool              edge_;
-    int               prefix_;
-    bool              one_line_;  // repeated lines do not occur, so none can have been dropped
-    warning_listener  warn_;
+    trusted_peers    trusted_;
+    int              hops_;
+    std::string      header_;
+    list_grammar     grammar_;
+    bool             is_list_;
+    bool             edge_;
+    int              prefix_;
+    bool             one_line_;  // repeated lines do not occur, so none can have been dropped
+    warning_listener warn_;
 
     mutable std::atomic<unsigned> seen_ = 0;  // one bit for each warning; a hint, hence relaxed
 };
@@ -108,14 +106,6 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
-
-/// What an operator wrote, fit for one line of a log.
-inline std::string shown(std::string_view text)
-{
-    std::string out = "\"";
-    for (const char c : text.substr(0, 60)) out += c < ' ' || c == 0x7f ? '?' : c;
-    return out + (text.size() > 60 ? "…\"" : "\"");
-}
 
 inline void check_range(std::string_view option, int value, int least, int most)
 {
@@ -133,7 +123,7 @@ inline bool is_token(std::string_view text) noexcept
 }  // namespace detail
 
 inline client_ip::client_ip(const client_ip_options& options)
-    : hops_(options.trusted_hops), header_(options.header),
+    : trusted_("client_ip", options.trusted), hops_(options.trusted_hops), header_(options.header),
       grammar_(same_header_name(header_, "Forwarded") ? list_grammar::forwarded
                                                       : list_grammar::plain),
       is_list_(grammar_ == list_grammar::forwarded || same_header_name(header_, "X-Forwarded-For")),
@@ -152,25 +142,10 @@ inline client_ip::client_ip(const client_ip_options& options)
     // With an overwritten header a hop count says nothing more than that there is an edge.
     if (edge_) detail::check_range("trusted_hops with edge_replaces_header", hops_, 0, !is_list_);
 
-    for (std::size_t i = 0; i < options.trusted.size(); ++i) trust(i, options.trusted[i]);
-    if (covers(trusted_, cidr(address::from_v4({}), 0)) ||
-        covers(trusted_, cidr(*address::parse("2000::"), 3)))  // all of global unicast, RFC 4291
+    if (covers(trusted_.ranges(), cidr(address::from_v4({}), 0)) ||
+        covers(trusted_.ranges(),
+               cidr(*address::parse("2000::"), 3)))  // all of global unicast, RFC 4291
         see(warning::trust_covers_everything);
-}
-
-inline void client_ip::trust(std::size_t index, const std::string& entry)
-{
-    if (entry == "unix") {
-        unix_trusted_ = true;
-    } else if (entry == "private") {
-        trusted_.insert(trusted_.end(), private_networks().begin(), private_networks().end());
-    } else if (const auto range = cidr::parse(entry)) {
-        trusted_.push_back(*range);
-    } else {
-        detail::invalid("client_ip: trusted[" + std::to_string(index) + "] is " +
-                        detail::shown(entry) + "; allowed is an address, a range such as "
-                        "10.0.0.0/8 or 2001:db8::/32, \"unix\" or \"private\"");
-    }
 }
 
 inline client client_ip::operator()(const request& from) const
@@ -180,9 +155,8 @@ inline client client_ip::operator()(const request& from) const
     if (hops_ == 0 && !has_list() && !edge_) {
         const auto ignored = 1U << static_cast<unsigned>(warning::forwarded_header_ignored);
         if ((seen_.load(std::memory_order_relaxed) & ignored) == 0)
-            from.for_each_line(header_, [&](std::string_view) {
-                see(warning::forwarded_header_ignored);
-            });
+            from.for_each_line(header_,
+                               [&](std::string_view) { see(warning::forwarded_header_ignored); });
         return made(at);
     }
     if (!believes(from.peer())) return made(at);
@@ -197,16 +171,10 @@ inline client client_ip::operator()(const request& from) const
     return edge_ ? edge(at, elements) : walk(at, elements);
 }
 
-inline bool client_ip::trusts(const address& one) const noexcept
-{
-    return std::ranges::any_of(trusted_, [&](const cidr& range) { return range.contains(one); });
-}
-
 inline bool client_ip::believes(const peer& from) const noexcept
 {
-    if (from.is_unix_socket()) return unix_trusted_;
-    if (from.is_unknown() || from.address()->is_unspecified()) return false;
-    return !has_list() || trusts(*from.address());
+    if (has_list() || from.is_unix_socket()) return trusted_.hold(from);
+    return !from.is_unknown() && !from.address()->is_unspecified();
 }
 
 inline client client_ip::walk(reached at, element_walk& elements) const noexcept
@@ -220,7 +188,7 @@ inline client client_ip::walk(reached at, element_walk& elements) const noexcept
 
         const auto found = read_element(*element, grammar_);
         if (!found) return unreadable(at, peer, step, elements);
-        if (step == hops_ || (has_list() && !trusts(*found))) return made(found);
+        if (step == hops_ || (has_list() && !trusted_.hold(*found))) return made(found);
         at = found;
     }
 }
@@ -264,7 +232,7 @@ inline void client_ip::see(warning what) const
 inline std::vector<warning> client_ip::warnings() const
 {
     std::vector<warning> out;
-    const auto seen = seen_.load(std::memory_order_relaxed);
+    const auto           seen = seen_.load(std::memory_order_relaxed);
     for (unsigned bit = 0; seen >> bit != 0; ++bit)
         if ((seen >> bit & 1U) != 0) out.push_back(static_cast<warning>(bit));
     return out;
