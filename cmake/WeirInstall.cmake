@@ -22,7 +22,7 @@ configure_package_config_file(
     INSTALL_DESTINATION "${weir_package_dir}"
     NO_SET_AND_CHECK_MACRO)
 set(weir_any_machine ARCH_INDEPENDENT)
-if(WEIR_SQLITE OR WEIR_POSTGRES)
+if(WEIR_HTTP OR WEIR_JA4 OR WEIR_SQLITE OR WEIR_POSTGRES)
     set(weir_any_machine "")  # not headers only
 endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/weir-config-version.cmake"
@@ -30,18 +30,21 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/weir-config-version.cmak
 install(
     FILES "${PROJECT_BINARY_DIR}/weir-config.cmake" "${PROJECT_BINARY_DIR}/weir-config-version.cmake"
     DESTINATION "${weir_package_dir}")
+if(WEIR_HTTP)
+    install(FILES "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake" DESTINATION "${weir_package_dir}")
+endif()
 
 # pkg-config replaces ${pcfiledir} by the folder of the file, so the way up from there is enough.
 file(RELATIVE_PATH weir_prefix_from_pc
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" weir_prefix_from_pc "${weir_prefix_from_pc}")
 set(weir_pkgconfig_files weir)
-if(WEIR_SQLITE)
-    list(APPEND weir_pkgconfig_files weir-sqlite)
-endif()
-if(WEIR_POSTGRES)
-    list(APPEND weir_pkgconfig_files weir-postgres)
-endif()
+foreach(part http ja4 sqlite postgres)
+    string(TOUPPER "WEIR_${part}" option)
+    if(${option})
+        list(APPEND weir_pkgconfig_files weir-${part})
+    endif()
+endforeach()
 foreach(file IN LISTS weir_pkgconfig_files)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in" "${PROJECT_BINARY_DIR}/${file}.pc" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/${file}.pc" DESTINATION "${weir_pkgconfig_dir}")

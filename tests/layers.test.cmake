@@ -29,7 +29,8 @@ set(edges
     "inflight         -> key decision"
     "remote           -> store"
     "extract          -> key warning"
-    "http             -> extract limiter inflight"
+    "distinct         -> limiter admit_all"
+    "http             -> extract limiter inflight admit_all"
     "forms            -> key time"
     "config           -> http"
     "adapt            -> extract http"
@@ -81,6 +82,9 @@ function(upward_includes root out)
         file(STRINGS "${root}/${file}" includes REGEX "^[ \t]*#[ \t]*include[ \t]*(\"|<weir/)")
         foreach(line IN LISTS includes)
             string(REGEX REPLACE "^[^\"<]*[\"<]([^\">]*).*" "\\1" header "${line}")
+            if(file MATCHES "^src/" AND header MATCHES "^[a-z_]+\\.hpp$")
+                continue()  # a neighbour that is not public
+            endif()
             layer_of("${header}" target)
             if(NOT header MATCHES "^weir/" OR NOT target IN_LIST reach_${layer})
                 list(APPEND found "${file} includes ${header}")

@@ -14,8 +14,8 @@ class WeirRecipe(ConanFile):
     license = "BSL-1.0"
     topics = ("rate-limiting", "http", "server")
     settings = "os", "arch", "compiler", "build_type"
-    options = {"sqlite": [True, False], "postgres": [True, False]}
-    default_options = {"sqlite": False, "postgres": False}
+    options = {part: [True, False] for part in ("http", "ja4", "sqlite", "postgres")}
+    default_options = {part: False for part in options}
 
     def export_sources(self):
         checkout = os.path.join(self.recipe_folder, "..", "..", "..")
@@ -23,14 +23,17 @@ class WeirRecipe(ConanFile):
             copy(self, pattern, checkout, self.export_sources_folder)
 
     def configure(self):
-        compiled = self.options.sqlite or self.options.postgres
+        compiled = any(self.options.get_safe(part) for part in self.default_options)
         self.package_type = "static-library" if compiled else "header-library"
 
     def layout(self):
         cmake_layout(self)
 
     def requirements(self):
-        if self.options.sqlite or self.options.postgres:
+        if self.options.http:
+            self.requires("re2/[>=20220601]")
+            self.requires("tomlplusplus/[>=3.3 <4]")
+        if self.options.ja4 or self.options.sqlite or self.options.postgres:
             self.requires("openssl/[>=3.0 <4]")
         if self.options.sqlite:
             self.requires("sqlite3/[>=3.32 <4]")
@@ -41,7 +44,7 @@ class WeirRecipe(ConanFile):
         check_min_cppstd(self, 20)
 
     def package_id(self):
-        if not self.info.options.sqlite and not self.info.options.postgres:
+        if not any(self.info.options.get_safe(part) for part in self.default_options):
             self.info.clear()
 
     def generate(self):
@@ -49,6 +52,8 @@ class WeirRecipe(ConanFile):
         for option in ("WEIR_TESTS", "WEIR_BENCH", "WEIR_EXAMPLES"):
             toolchain.cache_variables[option] = False
         toolchain.cache_variables["WEIR_INSTALL"] = True
+        toolchain.cache_variables["WEIR_HTTP"] = bool(self.options.http)
+        toolchain.cache_variables["WEIR_JA4"] = bool(self.options.ja4)
         toolchain.cache_variables["WEIR_SQLITE"] = bool(self.options.sqlite)
         toolchain.cache_variables["WEIR_POSTGRES"] = bool(self.options.postgres)
         toolchain.generate()
@@ -66,6 +71,11 @@ class WeirRecipe(ConanFile):
     def package_info(self):
         # The targets of the installed package, under the names it gives them.
         components = {"core": [], "httplib": ["core"], "beast": ["core"], "asio": ["core"]}
+        if self.options.http:
+            components |= {"http": ["core", "re2::re2"]}
+            components |= {"config": ["http", "tomlplusplus::tomlplusplus"]}
+        if self.options.ja4:
+            components |= {"ja4": ["core", "openssl::crypto"]}
         if self.options.sqlite or self.options.postgres:
             components |= {"remote": ["core", "openssl::crypto"]}
         if self.options.sqlite:
@@ -79,7 +89,7 @@ class WeirRecipe(ConanFile):
             part.set_property("cmake_target_name", f"weir::{component}")
             part.requires = requires
             part.bindirs = []
-            compiled = component in ("remote", "sqlite", "postgres")
+            compiled = component in ("http", "config", "ja4", "remote", "sqlite", "postgres")
             part.libdirs = ["lib"] if compiled else []
             part.libs = [f"weir_{component}"] if compiled else []
             if component == "remote" and self.settings.os == "Linux":
