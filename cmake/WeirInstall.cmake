@@ -22,7 +22,7 @@ configure_package_config_file(
     INSTALL_DESTINATION "${weir_package_dir}"
     NO_SET_AND_CHECK_MACRO)
 set(weir_any_machine ARCH_INDEPENDENT)
-if(WEIR_HTTP OR WEIR_JA4 OR WEIR_SQLITE OR WEIR_POSTGRES)
+if(WEIR_HTTP OR WEIR_JA4 OR WEIR_FORMS OR WEIR_SQLITE OR WEIR_POSTGRES)
     set(weir_any_machine "")  # not headers only
 endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/weir-config-version.cmake"
@@ -39,7 +39,7 @@ file(RELATIVE_PATH weir_prefix_from_pc
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" weir_prefix_from_pc "${weir_prefix_from_pc}")
 set(weir_pkgconfig_files weir)
-foreach(part http ja4 sqlite postgres)
+foreach(part http ja4 forms sqlite postgres)
     string(TOUPPER "WEIR_${part}" option)
     if(${option})
         list(APPEND weir_pkgconfig_files weir-${part})

@@ -39,7 +39,7 @@ if(Boost_FOUND)  # Debian: libboost1.81-dev
     weir_headers_alone(plain beast LINKS Boost::headers)
     weir_headers_alone(plain asio LINKS Boost::headers)
 endif()
-foreach(component http config ja4 remote sqlite postgres)
+foreach(component http config ja4 forms remote sqlite postgres)
     if(TARGET weir::${component})
         weir_headers_alone(plain ${component})
     endif()

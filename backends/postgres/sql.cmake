@@ -33,6 +33,14 @@ function(weir_postgres_texts)
 
     string(STRIP "${whole}" whole)
     set(weir_postgres_schema "${literals}")
+    # What stands beside the store, each on its own: calendar and spent_tokens.
+    set(weir_postgres_others "")
+    foreach(name calendar spent_tokens)
+        file(READ "${folder}/${name}.sql" text)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/${name}.sql")
+        string(APPEND weir_postgres_others "inline constexpr char ${name}[] = R\"sql(${text})sql\";\n")
+    endforeach()
+
     configure_file("${folder}/../texts.hpp.in"
         "${CMAKE_CURRENT_BINARY_DIR}/generated/weir/postgres/texts.hpp" @ONLY)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/weir-postgres.sql"
@@ -44,4 +52,8 @@ set(weir_postgres_sql "${CMAKE_CURRENT_BINARY_DIR}/weir-postgres.sql")
 if(WEIR_INSTALL)
     include(GNUInstallDirs)
     install(FILES "${weir_postgres_sql}" DESTINATION "${CMAKE_INSTALL_DATADIR}/weir")
+    foreach(name calendar spent_tokens)
+        install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/sql/${name}.sql"
+            DESTINATION "${CMAKE_INSTALL_DATADIR}/weir" RENAME "weir-postgres-${name}.sql")
+    endforeach()
 endif()

@@ -21,7 +21,14 @@ bool is_part_of_a_word(char c) noexcept
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The texts name the schema `weir`, so that they can be run as they are.
+std::string_view state_of(const PGresult* made) noexcept
+{
+    const char* const code = PQresultErrorField(made, PG_DIAG_SQLSTATE);
+    return code ? code : "";
+}
+
+}  // namespace
+
 std::string renamed(std::string text, const std::string& schema)
 {
     constexpr std::string_view word = "weir";
@@ -34,14 +41,6 @@ std::string renamed(std::string text, const std::string& schema)
     }
     return text;
 }
-
-std::string_view state_of(const PGresult* made) noexcept
-{
-    const char* const code = PQresultErrorField(made, PG_DIAG_SQLSTATE);
-    return code ? code : "";
-}
-
-}  // namespace
 
 std::string schema_text(const place& where)
 {

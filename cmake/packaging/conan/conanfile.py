@@ -14,7 +14,7 @@ class WeirRecipe(ConanFile):
     license = "BSL-1.0"
     topics = ("rate-limiting", "http", "server")
     settings = "os", "arch", "compiler", "build_type"
-    options = {part: [True, False] for part in ("http", "ja4", "sqlite", "postgres")}
+    options = {part: [True, False] for part in ("http", "ja4", "forms", "sqlite", "postgres")}
     default_options = {part: False for part in options}
 
     def export_sources(self):
@@ -33,7 +33,7 @@ class WeirRecipe(ConanFile):
         if self.options.http:
             self.requires("re2/[>=20220601]")
             self.requires("tomlplusplus/[>=3.3 <4]")
-        if self.options.ja4 or self.options.sqlite or self.options.postgres:
+        if self.options.ja4 or self.options.forms or self.options.sqlite or self.options.postgres:
             self.requires("openssl/[>=3.0 <4]")
         if self.options.sqlite:
             self.requires("sqlite3/[>=3.32 <4]")
@@ -54,6 +54,7 @@ class WeirRecipe(ConanFile):
         toolchain.cache_variables["WEIR_INSTALL"] = True
         toolchain.cache_variables["WEIR_HTTP"] = bool(self.options.http)
         toolchain.cache_variables["WEIR_JA4"] = bool(self.options.ja4)
+        toolchain.cache_variables["WEIR_FORMS"] = bool(self.options.forms)
         toolchain.cache_variables["WEIR_SQLITE"] = bool(self.options.sqlite)
         toolchain.cache_variables["WEIR_POSTGRES"] = bool(self.options.postgres)
         toolchain.generate()
@@ -76,6 +77,8 @@ class WeirRecipe(ConanFile):
             components |= {"config": ["http", "tomlplusplus::tomlplusplus"]}
         if self.options.ja4:
             components |= {"ja4": ["core", "openssl::crypto"]}
+        if self.options.forms:
+            components |= {"forms": ["core", "openssl::crypto"]}
         if self.options.sqlite or self.options.postgres:
             components |= {"remote": ["core", "openssl::crypto"]}
         if self.options.sqlite:
@@ -89,7 +92,7 @@ class WeirRecipe(ConanFile):
             part.set_property("cmake_target_name", f"weir::{component}")
             part.requires = requires
             part.bindirs = []
-            compiled = component in ("http", "config", "ja4", "remote", "sqlite", "postgres")
+            compiled = component in ("http", "config", "ja4", "forms", "remote", "sqlite", "postgres")
             part.libdirs = ["lib"] if compiled else []
             part.libs = [f"weir_{component}"] if compiled else []
             if component == "remote" and self.settings.os == "Linux":

@@ -2,20 +2,20 @@
 #   vcpkg install weir --overlay-ports=<checkout>/cmake/packaging
 cmake_path(SET SOURCE_PATH NORMALIZE "${CURRENT_PORT_DIR}/../../..")
 
-foreach(part http ja4 sqlite postgres)
+foreach(part http ja4 forms sqlite postgres)
     set(${part} OFF)
     if(part IN_LIST FEATURES)
         set(${part} ON)
     endif()
 endforeach()
-if(NOT http AND NOT ja4 AND NOT sqlite AND NOT postgres)
+if(NOT http AND NOT ja4 AND NOT forms AND NOT sqlite AND NOT postgres)
     set(VCPKG_BUILD_TYPE release)  # headers only: there is nothing to debug in what is installed
 endif()
 
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=OFF -DWEIR_INSTALL=ON
-        -DWEIR_HTTP=${http} -DWEIR_JA4=${ja4}
+        -DWEIR_HTTP=${http} -DWEIR_JA4=${ja4} -DWEIR_FORMS=${forms}
         -DWEIR_SQLITE=${sqlite} -DWEIR_POSTGRES=${postgres})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/weir)

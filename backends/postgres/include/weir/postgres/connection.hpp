@@ -118,6 +118,9 @@ private:
     std::vector<std::string>        names_;       // of place_->named; none behind a pooler
 };
 
+/// The texts name the schema `weir`, so that they can be run as they are; this one's is another.
+[[nodiscard]] std::string renamed(std::string text, const std::string& schema);
+
 /// The text that makes the schema, as `place` wants it.
 [[nodiscard]] std::string schema_text(const place& where);
 

@@ -1,0 +1,1 @@
+DELETE FROM weir_calendar_waiting WHERE arrived = ?1;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM weir_spent_tokens WHERE id BETWEEN ?1 AND ?2;

@@ -1,0 +1,1 @@
+DELETE FROM weir_spent_tokens WHERE id BETWEEN ?1 AND ?2 AND expires < ?3;

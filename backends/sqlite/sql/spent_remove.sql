@@ -1,0 +1,1 @@
+DELETE FROM weir_spent_tokens WHERE id = ?1;
