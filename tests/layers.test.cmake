@@ -36,6 +36,7 @@ set(edges
     "config           -> http"
     "adapt            -> extract http"
     "adapt/asio       -> adapt remote"
+    "signin           -> admit_all limiter extract"
     "testing          -> limiter"
     "postgres         -> remote store pending token_use"
     "sqlite           -> remote store token_use"

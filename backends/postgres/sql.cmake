@@ -15,7 +15,7 @@ function(weir_postgres_texts)
     foreach(policy IN LISTS policies)
         list(APPEND names "ask:${policy}" "ask_one:${policy}")
     endforeach()
-    list(APPEND names look forget admit_set sweep version)
+    list(APPEND names look forget admit_set sweep marked version)
 
     set(whole "")
     set(literals "")

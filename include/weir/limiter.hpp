@@ -151,6 +151,19 @@ public:
         return forget(who, present());
     }
 
+    /// What the store has of a key, for an operator's eye. Untouched where there is nothing, and where
+    /// the store is away: the basis tells.
+    template <identity Who>
+    [[nodiscard]] reply<Policy> inspect(const Who& who, moment_for<Store> auto at) const noexcept
+    {
+        return asks_.act(verb::peek, digest(who), 1, instant::max(), at);
+    }
+    template <identity Who>
+    [[nodiscard]] reply<Policy> inspect(const Who& who) const noexcept
+    {
+        return inspect(who, present());
+    }
+
     /// Takes an estimate now; `settle` on what comes back corrects it. Dropped, the estimate
     /// stands.
     template <identity Who>

@@ -25,10 +25,20 @@ struct reading {
     duration      reset_after = {};     ///< Until nothing is taken any more.
 };
 
+/// The units a window that a policy allows: its `limit`, or where it has none all that can be taken
+/// at once.
+template <class P>
+[[nodiscard]] constexpr std::uint64_t limit_of(const P& numbers) noexcept
+{
+    if constexpr (requires { numbers.limit; }) return numbers.limit;
+    else return numbers.capacity();
+}
+
 /// A policy `P` is an aggregate of its numbers with
 /// - `P::id`: its number in the digest layout; 1–127 are ours, 128–255 are for users' policies;
 /// - `P::state`: at most three 64-bit words of instants and counts; a default one is untouched;
-/// - `limit`, `window`, `capacity()`: the most units that can be taken at once;
+/// - `limit` if it has one (see `limit_of`), `window`, `capacity()`: the most units that can be taken
+///   at once;
 /// - `complaint()`: what is wrong with the numbers and what is allowed; empty when all is well;
 /// - `spend`: takes `times` × `cost` units, as many times as fit, and returns how many did; a state
 ///   that admitted none is left as it was;
@@ -48,7 +58,7 @@ concept policy =
     requires(const P& limit, typename P::state& state, const typename P::state& seen,
              std::uint64_t units, instant at, const decision& made) {
         { P::id } -> std::convertible_to<std::uint8_t>;
-        { limit.limit } -> std::convertible_to<std::uint64_t>;
+        { limit_of(limit) } -> std::convertible_to<std::uint64_t>;
         { limit.window } -> std::convertible_to<duration>;
         { limit.capacity() } -> std::same_as<std::uint64_t>;
         { limit.complaint() } -> std::same_as<std::string>;

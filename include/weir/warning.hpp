@@ -19,6 +19,7 @@ enum class warning : std::uint8_t {
     different_secrets,         ///< Processes of one shared store make their keys with different secrets.
     store_away,                ///< A shared store does not answer any more.
     store_back,                ///< It answers again: no fault, but the end of one.
+    user_names_as_sent,        ///< A sign-in counts each spelling of a name by itself.
 };
 
 /// The name, as in docs/warnings.md.
@@ -54,6 +55,8 @@ constexpr std::string_view name(warning of) noexcept
         return "store_away";
     case warning::store_back:
         return "store_back";
+    case warning::user_names_as_sent:
+        return "user_names_as_sent";
     }
     return "unnamed";
 }
@@ -85,6 +88,10 @@ constexpr std::string_view text(warning of) noexcept
                "back: look at the server, the network and the role's rights";
     case warning::store_back:
         return "a shared store answers again and decides";
+    case warning::user_names_as_sent:
+        return "a sign-in has no .canonical, so each spelling of a user's name has failures of its "
+               "own and a guesser has as many tries as there are spellings: set it to what the "
+               "application compares names by";
     }
     return "";
 }

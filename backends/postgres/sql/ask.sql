@@ -23,7 +23,7 @@ BEGIN
              numbers[u.place * 6 - 1], numbers[u.place * 6], now) AS o
     ORDER BY u.key
     ON CONFLICT (key) DO UPDATE SET (first, second, third, recovered_at, granted) = (
-        SELECT o.first, o.second, o.third, o.recovered_at, o.granted
+        SELECT o.first, o.second, o.third, coalesce(o.recovered_at, c.recovered_at), o.granted
         FROM weir.{policy}(
             numbers[excluded.granted * -6 - 5], c.first, c.second, c.third,
             numbers[excluded.granted * -6 - 4], numbers[excluded.granted * -6 - 3],

@@ -49,6 +49,7 @@ connection::connection(const place& where, time_point until) : place_(&where)
 {
     connect(until);
     settle_schema(until);
+    settle_functions(until);
     settle_secret(until);
     prepare_named(until);
     swept_to_ = static_cast<std::int64_t>(std::random_device{}() >> 8);  // not all from one page on
@@ -131,6 +132,28 @@ void connection::prepare_named(time_point until)
         if (PQresultStatus(made.get()) != PGRES_COMMAND_OK) fail("cannot prepare", made.get());
         names_.push_back(name);
     }
+}
+
+std::vector<remote::seen_row> connection::marked(std::int64_t mark, time_point until)
+{
+    parameters_[0].clear();
+    append(parameters_[0], mark);
+    if (!send_statement("SELECT * FROM " + place_->schema + ".marked($1)", {type::bigint}, 1))
+        fail("cannot ask");
+    const auto made = finish(until);
+    if (PQresultStatus(made.get()) != PGRES_TUPLES_OK) fail("cannot list", made.get());
+    std::vector<remote::seen_row> rows(static_cast<std::size_t>(PQntuples(made.get())));
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+        const auto field = [&](int column) {
+            return PQgetvalue(made.get(), static_cast<int>(n), column);
+        };
+        rows[n].who = {read_number(field(0)), read_number(field(0) + 8)};
+        for (std::size_t i = 0; i < 3; ++i)
+            rows[n].words[i] =
+                static_cast<std::int64_t>(read_number(field(static_cast<int>(i) + 1)));
+        rows[n].at = instant(duration(static_cast<std::int64_t>(read_number(field(4)))));
+    }
+    return rows;
 }
 
 // -- while it is used: neither waits nor throws ---------------------------------------------------

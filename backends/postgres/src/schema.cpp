@@ -76,12 +76,23 @@ void connection::settle_schema(time_point until)
                         found + "\"; this program knows " + std::string(version));
 }
 
+/// A schema of this version that was made before there were lockouts lacks their functions.
+void connection::settle_functions(time_point until)
+{
+    const auto look = [&] {
+        return look_up("SELECT to_regproc('" + place_->schema + ".marked')::text", until);
+    };
+    if (!look().empty()) return;
+    make_schema(until);
+    if (look().empty()) fail("the schema lacks the function marked");
+}
+
 void connection::make_schema(time_point until)
 {
     const auto by_hand = "; let its owner run weir-postgres.sql (docs/postgresql.md)";
     if (!place_->makes)
         detail::invalid("weir::postgres: there is no schema \"" + place_->schema +
-                        "\" and make_schema is off" + by_hand);
+                        "\", or not all of it, and make_schema is off" + by_hand);
     const auto made = run(schema_text(*place_), until);
     if (state_of(made.get()) == "42501")
         detail::invalid("weir::postgres: this role may not make the schema \"" + place_->schema +

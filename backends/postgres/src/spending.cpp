@@ -65,6 +65,26 @@ void spending<gcra>::put(const ask<gcra>& question, remote::row& to) noexcept
     to.cost = worth(std::min(units_of(question), most)).count();
 }
 
+/// The complaint of the limiter keeps each number within its bits.
+void spending<lockout>::put(const ask<lockout>& question, remote::row& to) noexcept
+{
+    const auto& limit   = question.limit;
+    const auto  seconds = [](duration length) { return length / std::chrono::seconds(1); };
+    const auto  tries   = std::min<std::uint64_t>(units_of(question), 31);
+    to.most = held(limit.failures) | held(tries) << 5 | std::int64_t{limit.random_part} << 10 |
+              std::int64_t{limit.mark} << 17 | seconds(limit.quiet) << 29;
+    if (question.verb == verb::give_back) {
+        const auto stamp = saturating_add(question.lapses, -limit.outcome_within);
+        to.length        = limit.grain.count();
+        to.cost          = stamp.time_since_epoch().count();
+        to.times         = limit.window.count();
+    } else {
+        to.length = limit.window.count();
+        to.cost   = seconds(limit.first) | seconds(limit.longest) << 30;
+        to.lapses = limit.grain.count();
+    }
+}
+
 fixed_window::state spending<fixed_window>::state_of(const remote::words& row) noexcept
 {
     return {instant(duration(row[0])), static_cast<std::uint64_t>(row[1])};
@@ -79,6 +99,13 @@ sliding_window::state spending<sliding_window>::state_of(const remote::words& ro
 gcra::state spending<gcra>::state_of(const remote::words& row) noexcept
 {
     return {instant(duration(row[0]))};
+}
+
+lockout::state spending<lockout>::state_of(const remote::words& row) noexcept
+{
+    if (row[1] >= 0) return {};
+    return {instant(duration(row[0])), static_cast<std::uint64_t>(~row[1]),
+            static_cast<std::uint64_t>(row[2])};
 }
 
 }  // namespace weir::postgres

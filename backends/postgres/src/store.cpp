@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -106,7 +107,8 @@ store::store(const store_options& options)
     if (options_.key_secret.empty() && options_.warn != nullptr) options_.warn(warning::no_secret);
     if (options_.named_statements)
         for (const auto name :
-             {spending<fixed_window>::name, spending<sliding_window>::name, spending<gcra>::name})
+             {spending<fixed_window>::name, spending<sliding_window>::name, spending<gcra>::name,
+              spending<lockout>::name})
             place_.named.push_back(&manners_.asks_of(name));
 
     remote::caretaker&         self = *this;
@@ -214,6 +216,19 @@ void store::ask_together(std::span<remote::seat* const> seats) noexcept
     head.until = deadline();
     line_of(seats.front()->asked.who).ask(head);
     for (auto* const one : seats) one->answered = head.answered;
+}
+
+bool store::marked(std::int64_t mark, std::vector<remote::seen_row>& rows) const
+{
+    const auto until = std::chrono::steady_clock::now() + options_.patience;
+    try {
+        rows = connection(place_, until).marked(mark, until);
+    } catch (const unreachable&) {
+        return false;
+    } catch (const std::invalid_argument&) {  // a schema that is newer by now, or gone
+        return false;
+    }
+    return true;
 }
 
 void store::lost() noexcept { connector_->lost(); }

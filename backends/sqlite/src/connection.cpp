@@ -357,4 +357,19 @@ int connection::sweep(key& from, std::size_t rows, instant cutoff) noexcept
     return run_once(sweep_.get());
 }
 
+int connection::marked(std::int64_t mark, std::vector<remote::seen_row>& rows)
+{
+    statement query;
+    if (const int code = prepare(texts::marked, query)) return code;
+    sqlite3_bind_int64(query.get(), 1, mark);
+    int code = sqlite3_step(query.get());
+    for (; code == SQLITE_ROW; code = sqlite3_step(query.get())) {
+        auto& row = rows.emplace_back();
+        row.who   = key_of(sqlite3_column_blob(query.get(), 0));
+        for (int i = 0; i < 3; ++i)
+            row.words[static_cast<std::size_t>(i)] = sqlite3_column_int64(query.get(), i + 1);
+    }
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
 }  // namespace weir::sqlite

@@ -46,6 +46,10 @@ constexpr const char* sliding_window_names[] = {
 constexpr const char* gcra_names[] = {":times", ":at",     ":tolerance", ":worth",
                                       ":debt",  ":refund", ":furthest"};
 
+constexpr const char* lockout_names[] = {
+    ":cost",  ":times",   ":units", ":at",   ":failures", ":grain", ":window",
+    ":first", ":longest", ":quiet", ":part", ":mark",     ":stamp", ":furthest"};
+
 /// The numbers in the order of the names; the compiler counts neither, hence the check.
 template <std::size_t Names, class... Number>
 numbers in_order(const char* const (&)[Names], Number... number) noexcept
@@ -61,6 +65,7 @@ constinit const spend_text spending<fixed_window>::text{texts::spend_fixed_windo
 constinit const spend_text spending<sliding_window>::text{texts::spend_sliding_window,
                                                           sliding_window_names};
 constinit const spend_text spending<gcra>::text{texts::spend_gcra, gcra_names};
+constinit const spend_text spending<lockout>::text{texts::spend_lockout, lockout_names};
 
 numbers spending<fixed_window>::of(const ask<fixed_window>& question, instant at) noexcept
 {
@@ -105,6 +110,19 @@ numbers spending<gcra>::of(const ask<gcra>& question, instant at) noexcept
                     ticks(saturating_add(at, believed)));
 }
 
+numbers spending<lockout>::of(const ask<lockout>& question, instant at) noexcept
+{
+    const auto  asked   = quantities_of(question.cost, question.times);
+    const auto& limit   = question.limit;
+    const auto  seconds = [](duration length) { return length / std::chrono::seconds(1); };
+    const auto  stamp   = saturating_add(question.lapses, -limit.outcome_within);
+    return in_order(lockout_names, asked.cost, asked.times, asked.units, ticks(at),
+                    held(limit.failures), limit.grain.count(), limit.window.count(),
+                    seconds(limit.first), seconds(limit.longest), seconds(limit.quiet),
+                    std::int64_t{limit.random_part}, std::int64_t{limit.mark}, ticks(stamp),
+                    ticks(saturating_add(at, std::max(limit.window, longest_step_back))));
+}
+
 fixed_window::state spending<fixed_window>::state_of(const words& row) noexcept
 {
     return {instant(duration(row[0])), static_cast<std::uint64_t>(row[1])};
@@ -119,6 +137,13 @@ sliding_window::state spending<sliding_window>::state_of(const words& row) noexc
 gcra::state spending<gcra>::state_of(const words& row) noexcept
 {
     return {instant(duration(row[0]))};
+}
+
+lockout::state spending<lockout>::state_of(const words& row) noexcept
+{
+    if (row[1] >= 0) return {};
+    return {instant(duration(row[0])), static_cast<std::uint64_t>(~row[1]),
+            static_cast<std::uint64_t>(row[2])};
 }
 
 }  // namespace weir::sqlite

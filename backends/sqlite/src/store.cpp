@@ -3,15 +3,17 @@
 #include "weir/sqlite/store.hpp"
 
 #include <chrono>
+#include <stdexcept>
 
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
+#include "weir/policy/lockout.hpp"
 #include "weir/policy/sliding_window.hpp"
 
 namespace weir::sqlite {
 
 static_assert(store_of<store, fixed_window> && store_of<store, sliding_window> &&
-              store_of<store, gcra>);
+              store_of<store, gcra> && store_of<store, lockout>);
 
 namespace {
 
@@ -55,5 +57,14 @@ store::store(const store_options& options)
 }
 
 store::~store() = default;
+
+bool store::marked(std::int64_t mark, std::vector<remote::seen_row>& rows) const
+{
+    try {
+        return connection(for_writer(options_).where).marked(mark, rows) == 0;
+    } catch (const std::invalid_argument&) {
+        return false;
+    }
+}
 
 }  // namespace weir::sqlite

@@ -52,4 +52,11 @@ struct outcome {
     instant      at      = {};  ///< The store's clock when it ran the statement.
 };
 
+/// A row as an operator sees it.
+struct seen_row {
+    key           who   = {};
+    remote::words words = {};
+    instant       at    = {};  ///< The store's clock.
+};
+
 }  // namespace weir::remote

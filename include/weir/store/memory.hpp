@@ -120,6 +120,14 @@ public:
         return limiter->answer(question, at);
     }
 
+    /// Calls `visit(key, state, now)` for each state of a guard's lockouts; O(max_keys).
+    template <policy Policy, class Visit>
+    bool each_lockout(memory_counters<Policy>* limiter, const Policy&, Visit&& visit) const
+    {
+        limiter->for_each([&, at = now()](const auto&... seen) { visit(seen..., at); });
+        return true;
+    }
+
     [[nodiscard]] instant     now() const noexcept { return options_.clock(); }
     [[nodiscard]] std::size_t bytes() const { return sizeof(*this) + enrolled_.bytes(); }
 
@@ -283,3 +291,5 @@ auto memory_store::enrol(std::string_view name, const Policy& limit, outage_rule
 }
 
 }  // namespace weir
+
+#include "weir/store/lockouts.hpp"  // what it keeps of lockouts

@@ -66,6 +66,10 @@ public:
     /// Whether the schema was last used with another secret; it is of this one's from now on.
     [[nodiscard]] bool secret_changed() const noexcept { return secret_changed_; }
 
+    /// The rows of one guard's lockouts, for an operator. Blocks until `until` at most. Throws
+    /// `unreachable`, std::bad_alloc.
+    std::vector<remote::seen_row> marked(std::int64_t mark, time_point until);
+
     bool               usable() noexcept override;
     bool               send(const remote::trip& asked) noexcept override;
     progress           advance(remote::trip& asked) noexcept override;
@@ -84,6 +88,7 @@ private:
     void              connect(time_point until);
     void              settle_schema(time_point until);
     void              make_schema(time_point until);
+    void              settle_functions(time_point until);
     void              settle_secret(time_point until);
     void              prepare_named(time_point until);
     result            run(const std::string& sql, time_point until);

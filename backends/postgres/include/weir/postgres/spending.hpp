@@ -12,6 +12,7 @@
 #include "weir/policy.hpp"
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
+#include "weir/policy/lockout.hpp"
 #include "weir/policy/sliding_window.hpp"
 #include "weir/remote/lease.hpp"
 #include "weir/remote/row.hpp"
@@ -55,6 +56,13 @@ struct spending<gcra> {
     static constexpr std::string_view name = "gcra";
     static void                       put(const ask<gcra>& question, remote::row& to) noexcept;
     static gcra::state                state_of(const remote::words& row) noexcept;
+};
+
+template <>
+struct spending<lockout> {
+    static constexpr std::string_view name = "lockout";
+    static void                       put(const ask<lockout>& question, remote::row& to) noexcept;
+    static lockout::state             state_of(const remote::words& row) noexcept;
 };
 
 /// The policy whose arithmetic runs: a lease is none of it.

@@ -31,6 +31,7 @@
 #include "weir/postgres/spending.hpp"
 #include "weir/remote/birthplace.hpp"
 #include "weir/remote/line.hpp"
+#include "weir/remote/row.hpp"
 #include "weir/remote/seat.hpp"
 #include "weir/store.hpp"
 #include "weir/store/enrolled.hpp"
@@ -118,7 +119,7 @@ public:
     template <policy Policy>
     [[nodiscard]] bool holds(const enrolment<Policy>&, const Policy& limit) const noexcept
     {
-        return limit.limit <= most_counted && limit.window <= longest_window;
+        return limit_of(limit) <= most_counted && limit.window <= longest_window;
     }
 
     /// Blocks up to the deadline. O(1), and a share of a statement of O(log rows).
@@ -142,9 +143,17 @@ public:
     reply<Policy> resolve(const enrolment<Policy>& limiter, const ask<Policy>& question,
                           const staged& slot) noexcept;
 
+    /// Calls `visit(key, state, now)` for each state of a guard's lockouts, on a connection of its
+    /// own; blocks up to `patience`; O(rows of the table). False if the server does not answer.
+    /// Throws std::bad_alloc.
+    template <class Visit>
+    bool each_lockout(const enrolment<lockout>& limiter, const lockout& limit, Visit&& visit) const;
+
 private:
     template <policy Policy, class Done>
     struct callback;
+
+    bool marked(std::int64_t mark, std::vector<remote::seen_row>& rows) const;
 
     remote::line& line_of(const key& who) noexcept { return *lines_[who.low % lines_.size()]; }
 
@@ -183,7 +192,7 @@ auto store::enrol(std::string_view name, const Policy& limit, outage_rule rule) 
 {
     if (!holds(enrolment<Policy>{}, limit))
         detail::invalid("limiter \"" + std::string(name) + "\": the limit is " +
-                        std::to_string(limit.limit) + " and the window " +
+                        std::to_string(limit_of(limit)) + " and the window " +
                         std::to_string(limit.window.count()) + " ns; postgres holds at most " +
                         std::to_string(most_counted) + " in a window of 100 years");
     auto& known = enrolled_.find_or_make(name, limit, [&] {
@@ -283,6 +292,15 @@ reply<Policy> store::resolve(const enrolment<Policy>& limiter, const ask<Policy>
                     made.at);
     made.granted = 0;
     return made;
+}
+
+template <class Visit>
+bool store::each_lockout(const enrolment<lockout>&, const lockout& limit, Visit&& visit) const
+{
+    std::vector<remote::seen_row> rows;
+    if (!marked(limit.mark, rows)) return false;
+    for (const auto& row : rows) visit(row.who, spending<lockout>::state_of(row.words), row.at);
+    return true;
 }
 
 }  // namespace weir::postgres

@@ -14,6 +14,7 @@
 
 #include "weir/key.hpp"
 #include "weir/remote/digest.hpp"
+#include "weir/remote/row.hpp"
 #include "weir/sqlite/spending.hpp"
 #include "weir/time.hpp"
 
@@ -64,6 +65,9 @@ public:
     /// Deletes what has been recovered since `cutoff` among the next `rows` rows after `from`,
     /// which moves on, and round at the end. Within a transaction.
     int sweep(key& from, std::size_t rows, instant cutoff) noexcept;
+
+    /// The rows of one guard's lockouts. Throws std::bad_alloc.
+    int marked(std::int64_t mark, std::vector<remote::seen_row>& rows);
 
 private:
     struct close { void operator()(sqlite3* db) const noexcept; };

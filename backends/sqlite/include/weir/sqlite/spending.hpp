@@ -14,6 +14,7 @@
 #include "weir/policy.hpp"
 #include "weir/policy/fixed_window.hpp"
 #include "weir/policy/gcra.hpp"
+#include "weir/policy/lockout.hpp"
 #include "weir/policy/sliding_window.hpp"
 #include "weir/store.hpp"
 #include "weir/time.hpp"
@@ -87,6 +88,13 @@ struct spending<gcra> {
     static const spend_text text;
     static numbers          of(const ask<gcra>& question, instant at) noexcept;
     static gcra::state      state_of(const words& row) noexcept;
+};
+
+template <>
+struct spending<lockout> {
+    static const spend_text text;
+    static numbers          of(const ask<lockout>& question, instant at) noexcept;
+    static lockout::state   state_of(const words& row) noexcept;
 };
 
 // ---------------------------------------------------------------------------------------------

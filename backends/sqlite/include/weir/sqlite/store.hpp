@@ -15,12 +15,14 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/invalid.hpp"
 #include "weir/key.hpp"
 #include "weir/policy.hpp"
 #include "weir/remote/digest.hpp"
 #include "weir/remote/outage.hpp"
+#include "weir/remote/row.hpp"
 #include "weir/sqlite/connection.hpp"
 #include "weir/sqlite/spending.hpp"
 #include "weir/sqlite/writer.hpp"
@@ -96,7 +98,7 @@ public:
     template <policy Policy>
     [[nodiscard]] bool holds(const enrolment<Policy>&, const Policy& limit) const noexcept
     {
-        return limit.limit <= most_counted;
+        return limit_of(limit) <= most_counted;
     }
 
     /// One transaction, shared with who else asks at the moment. O(log rows).
@@ -106,7 +108,14 @@ public:
 
     [[nodiscard]] instant now() const noexcept { return options_.clock(); }
 
+    /// Calls `visit(key, state, now)` for each state of a guard's lockouts, on a connection of its
+    /// own; O(rows of the file). False if the file cannot be read now. Throws std::bad_alloc.
+    template <class Visit>
+    bool each_lockout(const enrolment<lockout>& limiter, const lockout& limit, Visit&& visit) const;
+
 private:
+    bool marked(std::int64_t mark, std::vector<remote::seen_row>& rows) const;
+
     store_options      options_;
     writer             writer_;
     enrolled<counters> enrolled_;
@@ -117,9 +126,9 @@ private:
 template <policy Policy>
 auto store::enrol(std::string_view name, const Policy& limit, outage_rule rule) -> enrolment<Policy>
 {
-    if (limit.limit > most_counted)
+    if (limit_of(limit) > most_counted)
         detail::invalid("limiter \"" + std::string(name) + "\": the limit is " +
-                        std::to_string(limit.limit) + "; sqlite holds at most " +
+                        std::to_string(limit_of(limit)) + "; sqlite holds at most " +
                         std::to_string(most_counted));
     auto& known = enrolled_.find_or_make(name, limit, [&] {
         return std::make_unique<counters<Policy>>(options_.secret, name, limit);
@@ -144,6 +153,15 @@ reply<Policy> store::answer(const enrolment<Policy>& limiter, const ask<Policy>&
     made.at = question.limit.judged_at(made.after, at);
     limiter.counters->outage.heard(limiter.rule, question, made);
     return made;
+}
+
+template <class Visit>
+bool store::each_lockout(const enrolment<lockout>&, const lockout& limit, Visit&& visit) const
+{
+    std::vector<remote::seen_row> rows;
+    if (!marked(limit.mark, rows)) return false;
+    for (const auto& row : rows) visit(row.who, spending<lockout>::state_of(row.words), now());
+    return true;
 }
 
 }  // namespace weir::sqlite
