@@ -45,7 +45,8 @@ constexpr word<http::limit_policy> policies[] = {{"sliding", http::limit_policy:
                                                  {"strict", http::limit_policy::strict}};
 
 constexpr word<http::told_wait> waits[] = {{"interval", http::told_wait::interval},
-                                           {"exact", http::told_wait::exact}};
+                                           {"exact", http::told_wait::exact},
+                                           {"none", http::told_wait::none}};
 
 constexpr word<outage_rule::way> ways[] = {{"closed", outage_rule::way::closed},
                                            {"open", outage_rule::way::open},

@@ -312,6 +312,7 @@ answer limit::answer_of(const any_limiter::told& said) const
     auto made = said.made;
     if (made.retry_after && options_.retry_after == told_wait::interval)
         made.retry_after = options_.interval;
+    if (options_.retry_after == told_wait::none) made.retry_after = std::nullopt;
     const bool counted = made.basis < basis::store_unavailable;
     const auto text    = options_.body == refusal_body::text && counted
                              ? over_text(said)

@@ -52,6 +52,7 @@ enum class limit_policy : std::uint8_t {
 enum class told_wait : std::uint8_t {
     interval,  ///< The interval, whatever the wait.
     exact,     ///< The wait after which the request is admitted if the client sends no other.
+    none,      ///< Nothing: there is no Retry-After.
 };
 
 /// A limit for all addresses of a wider IPv6 prefix, beside that for each.

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "weir/http/limit.hpp"
+#include "weir/policy/lockout.hpp"
 
 #include <chrono>
 #include <optional>
@@ -68,6 +69,7 @@ limit_options with_max(limit_options options, std::uint64_t max, weir::duration 
 {
     options.max      = max;
     options.interval = interval;
+    options.burst    = {};
     return options;
 }
 
@@ -75,7 +77,7 @@ limit_options with_max(limit_options options, std::uint64_t max, weir::duration 
 
 TEST_CASE("a preset is found under its name, and nothing under any other", "[preset]")
 {
-    REQUIRE(preset::names().size() == 3);
+    REQUIRE(preset::names().size() == 5);
     for (const auto name : preset::names()) {
         const auto found = preset::find(name);
         REQUIRE(found);
@@ -203,6 +205,50 @@ TEST_CASE("P36: pingap lets who leaves the key out through, and strict answers 4
     CHECK(refused->status == 400);
     CHECK(wait(refused) == "none");
     CHECK_FALSE(asked(tight).by("::1", half_past, {{"X-Api-Key", "k"}}));
+}
+
+TEST_CASE("L02, L07: signin answers too_many without a wait, and one count for the unknown",
+          "[preset]")
+{
+    asked signin(preset::signin().client);
+    CHECK(signin.passed(6, "203.0.113.1", half_past) == 5);
+    const auto refused = signin.by("203.0.113.1", half_past + 1s);
+    REQUIRE(refused);
+    CHECK(refused->status == 429);
+    CHECK(refused->body == R"({"error":"too_many"})");
+    CHECK(wait(refused) == "none");
+    CHECK_FALSE(signin.told_quota());
+    CHECK(signin.passed(6, "no address", half_past) == 5);
+    CHECK(signin.passed(1, "203.0.113.2", half_past) == 1);
+}
+
+TEST_CASE("L09, L12: signin locks out for 15 minutes after five failures, then twice as long",
+          "[preset]")
+{
+    const auto           lock = preset::signin().lockout.value();
+    weir::lockout::state state;
+    std::vector<int>     minutes;
+    auto                 at = half_past;
+    for (int n = 0; n < 9; ++n) {
+        CHECK(lock.spend(state, 1, 6, at) == 5);
+        const auto closed = at;
+        while (!lock.read(state, 1, at).fits) at += 1min;
+        minutes.push_back(static_cast<int>((at - closed) / 1min));
+    }
+    CHECK(minutes == std::vector<int>{15, 30, 60, 120, 240, 480, 960, 1440, 1440});
+}
+
+TEST_CASE("D11: signup caps the mails of an hour and a day, and its limit tells no wait",
+          "[preset]")
+{
+    const auto signup = preset::signup();
+    CHECK(signup.caps == weir::calendar_caps{.per_hour = 30, .per_day = 100});
+    asked one(with_max(signup.client, 2, 60s));
+    CHECK(one.passed(1, "::1", half_past) == 1);
+    const auto refused = one.by("::1", half_past);
+    REQUIRE(refused);
+    CHECK(refused->status == 429);
+    CHECK(wait(refused) == "none");
 }
 
 TEST_CASE("2.1: strict admits no more than max in any span, and max again and again", "[preset]")
