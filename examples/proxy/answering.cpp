@@ -51,8 +51,15 @@ void session::begin()
     if (request_.method == "CONNECT") return fail(405);
     if (place_ == nullptr) return fail(404);
     visit_.emplace(weir::http::visit{
-        .from = *view_, .client = client_, .location = place_->chosen.name, .ja4 = ja4_});
+        .from = *view_, .client = client_, .location = place_->chosen.name, .ja4 = fingerprint()});
     ask(place_->arrival, &session::arrived);
+}
+
+/// The client's of a proxy of ours, which is asked and nobody else, or that of this connection.
+std::string_view session::fingerprint() const
+{
+    if (!server_->ja4_told || !site_->trusts(remote_)) return ja4_;
+    return server_->ja4_told(*view_);
 }
 
 /// A shared store may answer on a thread of its own, which only posts: this session is let go on

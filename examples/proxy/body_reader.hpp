@@ -59,12 +59,14 @@ private:
 
     state step(char c) noexcept;
     state take_size(char c) noexcept;
+    void  note_quote(char c) noexcept;
     state take_name(char c) noexcept;
     state name_end() const noexcept;
     state beside(bool allowed, state next) noexcept;
 
     state         now_    = state::done;
     std::uint8_t  digits_ = 0;
+    bool          quoted_ = false, escaped_ = false;  // within an extension
     std::size_t   beside_ = 0;
     std::uint64_t left_   = 0;  // of the content, or of the chunk
 
@@ -122,7 +124,9 @@ inline body_reader::state body_reader::step(char c) noexcept
     case state::size:
         return take_size(c);
     case state::extension:
-        return cr ? state::size_lf : beside(printable, state::extension);
+        if (cr && !quoted_) return state::size_lf;
+        note_quote(c);
+        return beside(printable, state::extension);
     case state::size_lf:
         digits_ = 0;
         return !lf ? state::bad : left_ > 0 ? state::chunk : state::trailer;
@@ -159,6 +163,13 @@ inline body_reader::state body_reader::take_size(char c) noexcept
     if (++digits_ > 15) return state::bad;  // 60 bits: it cannot wrap
     left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
     return state::size;
+}
+
+/// A line that ends within quotes is refused: another reader might go on to look for their end.
+inline void body_reader::note_quote(char c) noexcept
+{
+    if (c == '"' && !escaped_) quoted_ = !quoted_;
+    escaped_ = quoted_ && c == '\\' && !escaped_;
 }
 
 inline body_reader::state body_reader::take_name(char c) noexcept

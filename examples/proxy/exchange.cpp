@@ -49,7 +49,8 @@ void session::go_upstream()
                   {.peer         = remote_,
                    .peer_trusted = peer_trusted_,
                    .secure       = tls_ != nullptr,
-                   .via          = site_->chosen.basic.via});
+                   .via          = site_->chosen.basic.via,
+                   .ja4_header   = server_->chosen.ja4_header});
     try_next();
 }
 

@@ -11,6 +11,8 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace proxy {
@@ -49,6 +51,14 @@ std::string sketch_error(const http::limit_options& of, const weir::sketch_size&
     return text;
 }
 
+template <class Options>
+auto warning_of(const Options& of)
+{
+    return [of](const table& at, std::string_view server) {
+        weir::config::warn_without_ja4(at, of, server);
+    };
+}
+
 std::optional<plugin> read_limit(const table& from, state& lasting)
 {
     auto options = weir::config::read_limit(from);
@@ -57,8 +67,12 @@ std::optional<plugin> read_limit(const table& from, state& lasting)
                 .step  = options->step,
                 .about = "limit: " + about(*options) +
                          sketch_error(*options, lasting.counters.options().sketch)};
-    auto*  log = options->dry_run ? &lasting.shadow(made.name, "limit") : nullptr;
-    made.use   = std::make_shared<const http::limit>(std::move(*options), lasting.counters, log);
+    if (options->tag == http::limit_tag::ja4 || options->tag == http::limit_tag::ip_ja4)
+        made.without_ja4 = warning_of(*options);
+    auto* log = options->dry_run ? &lasting.shadow(made.name, "limit") : nullptr;
+    auto  one = std::make_shared<const http::limit>(std::move(*options), lasting.counters, log);
+    if (one->bytes() > 0) made.about += "; " + std::to_string(one->bytes()) + " bytes";
+    made.use = std::move(one);
     return made;
 }
 
@@ -72,6 +86,8 @@ std::optional<plugin> read_restriction(const table& from, state& lasting,
     if (!options) return std::nullopt;
     plugin made{.name = std::string(from.name()), .about = category};
     if (options->dry_run) made.about += ", dry run";
+    if constexpr (std::is_same_v<Options, http::ja4_restriction_options>)
+        made.without_ja4 = warning_of(*options);
     auto* log = options->dry_run ? &lasting.shadow(made.name, category) : nullptr;
     made.use  = std::make_shared<const restriction>(
         [one = Restriction(std::move(*options), log)](const visit& who, weir::instant at) {
@@ -83,9 +99,9 @@ std::optional<plugin> read_restriction(const table& from, state& lasting,
 std::optional<plugin> read_plugin(const table& from, state& lasting)
 {
     using namespace weir::config;
-    const auto category = from.one_of(
-        "category", "",
-        {"limit", "ip_restriction", "ua_restriction", "referer_restriction", "uri_block"});
+    const auto category = from.one_of("category", "",
+                                      {"limit", "ip_restriction", "ua_restriction",
+                                       "referer_restriction", "ja4_restriction", "uri_block"});
     if (category == "limit") return read_limit(from, lasting);
     if (category == "ip_restriction")
         return read_restriction<http::ip_restriction>(from, lasting, read_ip_restriction, category);
@@ -94,6 +110,9 @@ std::optional<plugin> read_plugin(const table& from, state& lasting)
     if (category == "referer_restriction")
         return read_restriction<http::referer_restriction>(from, lasting, read_referer_restriction,
                                                            category);
+    if (category == "ja4_restriction")
+        return read_restriction<http::ja4_restriction>(from, lasting, read_ja4_restriction,
+                                                       category);
     if (category == "uri_block")
         return read_restriction<http::uri_block>(from, lasting, read_uri_block, category);
     if (!from.has("category")) from.reject("category", "category is required");

@@ -96,7 +96,10 @@ void write_request(std::string& to, const request_head& from, const request_cont
     bool proto = false;
     for (std::size_t i = 0; i < from.lines.size(); ++i) {
         const auto& [name, value] = from.lines[i];
-        if (!stays(from.kinds[i], with) || (from.names_hops && from.is_hop(name))) continue;
+        if (!stays(from.kinds[i], with) || (from.names_hops && from.is_hop(name)) ||
+            (!with.peer_trusted && !with.ja4_header.empty() &&
+             weir::same_header_name(name, with.ja4_header)))
+            continue;
         proto = proto || from.kinds[i] == field::x_forwarded_proto;
         add(to, name, value);
     }

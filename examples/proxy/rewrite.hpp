@@ -25,6 +25,8 @@ struct request_context {
     bool       peer_trusted = false;  ///< What it says of those before it is kept, else left out.
     bool       secure       = false;
     bool       via          = false;
+
+    std::string_view ja4_header = {};  ///< Of a peer that is not trusted it is left out.
 };
 
 /// The head for the upstream. The body goes as it came.

@@ -85,6 +85,8 @@ void session::start_tls()
 {
     phase_ = phase::head;
     if (!tls_context_) return read_client();
+    const auto& times = site_->chosen.basic;
+    allow(std::min(times.handshake_timeout, times.header_timeout));
     phase_ = phase::handshake;
     tls_   = std::make_unique<tls_stream>(std::move(socket_), *tls_context_);
     tls_->async_handshake(tls_stream::server,
@@ -92,6 +94,7 @@ void session::start_tls()
                               if (failed || self->phase_ != phase::handshake) return self->close();
                               self->note_fingerprint();
                               self->phase_ = phase::head;
+                              self->allow(self->site_->chosen.basic.header_timeout);
                               self->read_client();
                           });
 }
@@ -274,7 +277,8 @@ void session::count_permits()
 void session::leave()
 {
     if (!std::exchange(asked_, false)) return;
-    passage_ = {};
+    passage_.leave();
+    passage_.quota() = {};
     lane_.figures.permits.add(-std::exchange(permits_, 0));
 }
 

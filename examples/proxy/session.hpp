@@ -119,6 +119,7 @@ private:
 
     std::string_view                  take_body();
     bool                              may_retry(bool unsent) const noexcept;
+    std::string_view                  fingerprint() const;
     response_context                  context(fields added) const;
     std::vector<weir::refusal_header> quota_fields() const;
     void                              count_permits();

@@ -40,6 +40,7 @@ basic_settings read_basic(const table& from)
         .body_timeout   = wait("body_timeout", kept.body_timeout),
         .write_timeout  = wait("write_timeout", kept.write_timeout),
         .idle_timeout   = wait("idle_timeout", kept.idle_timeout),
+        .handshake_timeout = wait("handshake_timeout", kept.handshake_timeout),
         .shutdown_timeout  = wait("shutdown_timeout", kept.shutdown_timeout),
         .access_log        = from.text("access_log", ""),
         .access_log_client = from.flag("access_log_client", false),
@@ -105,7 +106,8 @@ server_settings read_server(const table& from)
                          .tls_cert       = from.text("tls_cert", ""),
                          .tls_key        = from.text("tls_key", ""),
                          .proxy_protocol = from.flag("proxy_protocol", false),
-                         .ja4            = from.flag("ja4", false)};
+                         .ja4            = from.flag("ja4", false),
+                         .ja4_header     = from.text("ja4_header", "")};
     if (!from.listen("addr") && made.addr.empty())
         from.reject("addr", "addr is required, as in \"127.0.0.1:6188\"");
     if (made.tls_cert.empty() != made.tls_key.empty())
@@ -147,14 +149,14 @@ void check_references(const table& root, const settings& made)
     for (const auto& one : made.servers)
         check_names(root.child("servers").child(one.name), "locations", one.locations, locations,
                     "locations");
-    if (made.servers.empty()) root.reject("servers", "there is no [servers.NAME] to listen at");
 }
 
 }  // namespace
 
 settings read_settings(weir::config::document& from)
 {
-    const auto root = from.root();
+    const bool readable = from.ok();  // else all of it is missing, and that was told
+    const auto root     = from.root();
     settings   made{.basic = read_basic(root.child("basic"))};
     for (const auto& each : root.child("stores").children())
         made.stores.push_back(read_store(each));
@@ -165,6 +167,8 @@ settings read_settings(weir::config::document& from)
     for (const auto& each : root.child("servers").children())
         made.servers.push_back(read_server(each));
     check_references(root, made);
+    if (made.servers.empty() && readable)
+        root.reject("servers", "there is no [servers.NAME] to listen at");
     return made;
 }
 

@@ -22,13 +22,14 @@ struct basic_settings {
     unsigned                 threads         = 1;
     std::size_t              max_connections = 16'384;  ///< Of clients; more are closed at once.
 
-    std::size_t    max_header_bytes = 16'384;
-    std::size_t    cache_bytes      = 64 << 20;     ///< Of all responses kept; of one, a sixteenth.
-    weir::duration header_timeout   = seconds(10);  ///< For a whole request head.
-    weir::duration body_timeout     = seconds(15);  ///< Between two pieces of a body.
-    weir::duration write_timeout    = seconds(15);  ///< For a client that does not read.
-    weir::duration idle_timeout     = seconds(60);  ///< Between two requests of a connection.
-    weir::duration shutdown_timeout = seconds(10);  ///< For exchanges under way at the end.
+    std::size_t    max_header_bytes  = 16'384;
+    std::size_t    cache_bytes       = 64 << 20;  ///< Of all responses kept; of one, a sixteenth.
+    weir::duration header_timeout    = seconds(10);  ///< For a whole request head.
+    weir::duration body_timeout      = seconds(15);  ///< Between two pieces of a body.
+    weir::duration write_timeout     = seconds(15);  ///< For a client that does not read.
+    weir::duration idle_timeout      = seconds(60);  ///< Between two requests of a connection.
+    weir::duration handshake_timeout = seconds(5);   ///< Of TLS.
+    weir::duration shutdown_timeout  = seconds(10);  ///< For exchanges under way at the end.
 
     std::string access_log        = {};  ///< A file, `stdout`, or nothing.
     bool        access_log_client = false;
@@ -62,6 +63,7 @@ struct server_settings {
     std::string              tls_key        = {};
     bool                     proxy_protocol = false;
     bool                     ja4            = false;
+    std::string              ja4_header     = {};  ///< Of a peer in `trusted_proxies`.
 };
 
 struct store_settings {

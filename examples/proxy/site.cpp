@@ -9,6 +9,7 @@
 #include "weir/http/restriction.hpp"
 #if WEIR_PROXY_JA4
 #include "weir/adapt/openssl_hello.hpp"
+#include "weir/extract/ja4_header.hpp"
 #endif
 
 #include <algorithm>
@@ -16,12 +17,14 @@
 #include <exception>
 #include <functional>
 #include <new>
-#include <stdexcept>
-#include <variant>
 
 namespace proxy {
 
 namespace {
+
+#if WEIR_PROXY_JA4
+constexpr auto longest_hello = std::size_t{16'384};  // a longer one has no fingerprint
+#endif
 
 void write_warning(std::string_view line)
 {
@@ -45,9 +48,8 @@ std::shared_ptr<asio::ssl::context> make_tls(const server_settings& chosen)
     made->use_private_key_file(chosen.tls_key, asio::ssl::context::pem);
     ::SSL_CTX_set_mode(made->native_handle(), SSL_MODE_RELEASE_BUFFERS);
 #if WEIR_PROXY_JA4
-    if (chosen.ja4 && !weir::watch_hellos(made->native_handle())) throw std::bad_alloc();
-#else
-    if (chosen.ja4) throw std::runtime_error("this program was built without ja4");
+    if (chosen.ja4 && !weir::watch_hellos(made->native_handle(), longest_hello))
+        throw std::bad_alloc();
 #endif
     return made;
 }
@@ -136,11 +138,34 @@ void site::make_servers(weir::config::document& from)
         } catch (const std::exception& failed) {
             table.reject("tls_cert", std::string("tls_cert and tls_key: ") + failed.what());
         }
-        if (one.ja4 && one.tls_cert.empty())
-            table.warn("ja4", "ja4 has no effect without tls_cert and tls_key");
-        if (!one.ja4 || one.tls_cert.empty()) warn_without_ja4(from, one);
+        find_fingerprints(table, made);
+        if ((!one.ja4 || one.tls_cert.empty()) && !made.ja4_told) warn_without_ja4(from, one);
         servers.push_back(std::move(made));
     }
+}
+
+void site::find_fingerprints(const weir::config::table& from, server_site& of) const
+{
+    const auto& name = of.chosen.ja4_header;
+    if (of.chosen.ja4 && of.chosen.tls_cert.empty())
+        from.warn("ja4", "ja4 has no effect without tls_cert and tls_key");
+#if WEIR_PROXY_JA4
+    if (name.empty()) return;
+    if (trusted_.empty())
+        return from.warn("ja4_header", "ja4_header has no effect without basic.trusted_proxies");
+    if (!weir::detail::is_token(name))
+        return from.reject("ja4_header", "ja4_header has " + weir::config::shown(name) +
+                                             ", which is no name of a header");
+    const weir::ja4_header told({.trusted = chosen.basic.trusted_proxies, .header = name});
+    of.ja4_told = [told](const weir::request& by) {
+        const auto found = told(by);
+        return found ? found.bytes() : std::string_view();
+    };
+#else
+    if (of.chosen.ja4 || !name.empty())
+        from.reject(of.chosen.ja4 ? "ja4" : "ja4_header",
+                    "this program was built without fingerprints");
+#endif
 }
 
 void site::warn_without_ja4(weir::config::document& from, const server_settings& of) const
@@ -149,9 +174,8 @@ void site::warn_without_ja4(weir::config::document& from, const server_settings&
         if (std::ranges::find(of.locations, each.chosen.name) == of.locations.end()) continue;
         for (const auto& name : each.chosen.plugins)
             for (const auto& one : plugins)
-                if (const auto* limit = std::get_if<0>(&one.use); limit && one.name == name)
-                    weir::config::warn_without_ja4(from.root().child("plugins").child(name),
-                                                   (*limit)->options(), of.name);
+                if (one.name == name && one.without_ja4)
+                    one.without_ja4(from.root().child("plugins").child(name), of.name);
     }
 }
 

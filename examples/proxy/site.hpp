@@ -19,6 +19,7 @@
 #include "weir/http/shadow_log.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,9 @@ struct plugin {
     weir::http::limit_step step  = weir::http::limit_step::request;
     filter                 use   = {};
     std::string            about = {};
+
+    /// Warns at its table that a server has no fingerprints; null if it does not go by them.
+    std::function<void(const weir::config::table&, std::string_view server)> without_ja4 = {};
 };
 
 struct location {
@@ -73,6 +77,10 @@ struct server_site {
     server_settings                     chosen    = {};
     std::vector<const location*>        by_length = {};  ///< The longest prefix first.
     std::shared_ptr<asio::ssl::context> tls       = {};  ///< Null: plain.
+
+    /// The fingerprint that a trusted peer tells of its client, empty if it is none. Borrows from
+    /// the request. Null: peers are not asked.
+    std::function<std::string_view(const weir::request&)> ja4_told = {};
 
     /// None if no prefix fits. A path that has other spellings is looked up by its plain one.
     [[nodiscard]] const location* find(std::string_view target) const;
@@ -100,6 +108,7 @@ public:
 private:
     void make_locations(weir::config::document& from, state& lasting);
     void make_servers(weir::config::document& from);
+    void find_fingerprints(const weir::config::table& from, server_site& of) const;
     void warn_without_ja4(weir::config::document& from, const server_settings& at) const;
 
     weir::trusted_peers trusted_;

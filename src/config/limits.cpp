@@ -270,7 +270,7 @@ void warn_without_ja4(const table& from, const limit_options& limit, std::string
     if (limit.tag != http::limit_tag::ja4 && limit.tag != http::limit_tag::ip_ja4) return;
     from.warn("tag", "tag = \"" + std::string(http::name(limit.tag)) + "\", but server " +
                          shown(server) +
-                         " has no fingerprints: set ja4 = true there and restart, "
+                         " has no fingerprints: set ja4 = true there, "
                          "unless this limit is for its other servers");
 }
 

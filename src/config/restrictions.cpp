@@ -78,6 +78,27 @@ std::optional<http::referer_restriction_options> read_referer_restriction(const 
     return from.errors() == before ? std::optional(std::move(out)) : std::nullopt;
 }
 
+std::optional<http::ja4_restriction_options> read_ja4_restriction(const table& from)
+{
+    const auto                    before = from.errors();
+    http::ja4_restriction_options out;
+    read_common(from, out);
+    out.ja4_list = read_patterns(from, "ja4_list");
+    if (!from.has("ja4_list")) from.reject("", "ja4_list is required");
+    else if (out.ja4_list.empty() && from.errors() == before)
+        from.reject("ja4_list", "ja4_list is empty; one pattern or more is required");
+    return from.errors() == before ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void warn_without_ja4(const table& from, const http::ja4_restriction_options& rule,
+                      std::string_view server)
+{
+    const auto effect =
+        rule.type == http::list_type::allow ? "everybody is refused" : "nobody is refused";
+    from.warn("category", "server " + shown(server) + " has no fingerprints, so " + effect +
+                              " there: set ja4 = true, unless this is for its other servers");
+}
+
 std::optional<http::uri_block_options> read_uri_block(const table& from)
 {
     const auto              before = from.errors();

@@ -30,7 +30,7 @@ constexpr std::uint32_t override_places = 1024;  // one key's requests in progre
 /// Borrows from the visit, and from itself: it stays where it is made.
 class limit::sample {
 public:
-    sample(const limit& of, const visit& who) : tag_(of.options_.tag)
+    sample(const limit& of, const visit& who) : tag_(of.options_.tag), client_(&who.client)
     {
         if (tag_ == limit_tag::location) first_ = who.location;
         else if (tag_ == limit_tag::ip || tag_ == limit_tag::ip_ja4) count_address(of, who);
@@ -50,15 +50,15 @@ public:
     /// The IPv6 client whose tiers count, or null.
     [[nodiscard]] const weir::client* wider() const noexcept
     {
-        const auto& address = client_.address();
-        return tag_ == limit_tag::ip && address && !address->is_v4() ? &client_ : nullptr;
+        const auto& address = client_->address();
+        return tag_ == limit_tag::ip && address && !address->is_v4() ? client_ : nullptr;
     }
 
     /// For people to read.
     [[nodiscard]] std::string text() const
     {
         if (tag_ != limit_tag::ip && tag_ != limit_tag::ip_ja4) return std::string(first_);
-        const auto address = client_ ? to_string(client_) : std::string();
+        const auto address = *client_ ? to_string(*client_) : std::string();
         return parts_ == 1 ? address : address + ' ' + std::string(second_[0]);
     }
 
@@ -67,10 +67,10 @@ private:
     /// client may leave out.
     void count_address(const limit& of, const visit& who)
     {
-        if (who.client)
-            client_ =
-                weir::client(*who.client.address(), of.options_.ipv6_prefix, who.client.degraded());
-        first_ = client_.bytes();
+        const auto& address = who.client.address();
+        if (address && !address->is_v4() && who.client.prefix() != of.options_.ipv6_prefix)
+            client_ = &masked_.emplace(*address, of.options_.ipv6_prefix, who.client.degraded());
+        first_ = client_->bytes();
         if (tag_ != limit_tag::ip_ja4 || who.ja4.empty()) return;
         second_[0] = who.ja4;
         parts_     = 2;
@@ -93,7 +93,8 @@ private:
     limit_tag                       tag_;
     key_step                        step_ = key_step::count;
     field                           value_;
-    weir::client                    client_;
+    const weir::client*             client_;
+    std::optional<weir::client>     masked_;  // if the limit has a prefix of its own
     std::string_view                first_;
     std::array<std::string_view, 1> second_;
     std::size_t                     parts_ = 1;
@@ -188,10 +189,18 @@ void limit::make_places(counters& where, const std::vector<std::uint64_t>& maxim
 
 bool limit::answers_later() const noexcept { return rate_ && rate_->answers_later(); }
 
+std::size_t limit::bytes() const
+{
+    if (rate_) return rate_->bytes();
+    std::size_t all = 0;
+    for (const auto& one : places_) all += one->bytes();
+    return all;
+}
+
 bool limit::allows(const visit& who) const noexcept
 {
     const auto& address = who.client.address();
-    return address &&
+    return !allow_.empty() && address &&
            std::ranges::any_of(allow_, [&](const auto& range) { return range.contains(*address); });
 }
 

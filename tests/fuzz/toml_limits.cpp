@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto        from = doc.root().child("plugins").child("x");
     if (!doc.ok()) return 0;
     try {
-        switch (data[0] % 5) {
+        switch (data[0] % 6) {
         case 0:
             try_limit(doc, from);
             break;
@@ -66,6 +66,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             break;
         case 4:
             try_one<http::uri_block>(doc, from, config::read_uri_block);
+            break;
+        case 5:
+            try_one<http::ja4_restriction>(doc, from, config::read_ja4_restriction);
             break;
         }
     } catch (const std::exception& wrong) {

@@ -52,6 +52,8 @@ class Checking(unittest.TestCase):
         # The error of the sketch by the number of keys: P62.
         self.assertIn("1000: 15.1 %", lines[1])
         self.assertIn("dry run", lines[2])
+        for line in lines[:3]:
+            self.assertRegex(line, r"; [1-9]\d{4,} bytes$")
 
     def test_a_call_that_is_none_and_a_file_that_cannot_be_read_end_with_2(self):
         for words in (["-t"], ["a", "b"], ["-x", "a"], ["-t", "/nowhere/at/all.toml"],
@@ -60,6 +62,7 @@ class Checking(unittest.TestCase):
                                   timeout=PATIENCE)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertNotEqual(done.stderr, "")
+            self.assertNotIn("[servers.NAME]", done.stderr, "it is not known what is in the file")
 
     def test_a_port_in_use_is_told_and_ends_with_1(self):
         with Upstream() as app, Proxy(site(app.port)) as proxy, \

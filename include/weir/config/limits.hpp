@@ -24,8 +24,9 @@ namespace weir::config {
 [[nodiscard]] std::optional<http::ip_restriction_options> read_ip_restriction(const table& from);
 [[nodiscard]] std::optional<http::ua_restriction_options> read_ua_restriction(const table& from);
 [[nodiscard]] std::optional<http::referer_restriction_options>
-                                                     read_referer_restriction(const table& from);
-[[nodiscard]] std::optional<http::uri_block_options> read_uri_block(const table& from);
+read_referer_restriction(const table& from);
+[[nodiscard]] std::optional<http::ja4_restriction_options> read_ja4_restriction(const table& from);
+[[nodiscard]] std::optional<http::uri_block_options>       read_uri_block(const table& from);
 
 /// max_keys, max_inflight, sketch_rows and sketch_columns of a table that may have other keys. A
 /// wrong one is told and answered with its default.
@@ -34,5 +35,9 @@ namespace weir::config {
 /// Adds the warning that a limit by fingerprint is on a server without `ja4 = true`, if this one
 /// is by fingerprint. `from` is its table.
 void warn_without_ja4(const table& from, const http::limit_options& limit, std::string_view server);
+
+/// The same of a ja4_restriction.
+void warn_without_ja4(const table& from, const http::ja4_restriction_options& rule,
+                      std::string_view server);
 
 }  // namespace weir::config

@@ -4,6 +4,7 @@
 // The value of one query parameter as a key: a token in a link. Its client can change it with every
 // request, so count by it only what the application has verified; see docs/keys.md.
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -110,8 +111,8 @@ inline bool query::is_name(std::string_view written) const noexcept
 
 inline field query::value(std::string_view written) const noexcept
 {
-    if (written.find_first_of(options_.plus_is_space ? "%+" : "%") == written.npos)
-        return field(written, most_bytes);
+    const auto changes = [&](char c) { return c == '%' || (c == '+' && options_.plus_is_space); };
+    if (std::ranges::none_of(written, changes)) return field(written, most_bytes);
     field out;
     while (!written.empty() && out.why() != absence::too_long)
         out.append(detail::take_decoded(written, options_.plus_is_space));

@@ -73,6 +73,9 @@ public:
     virtual void admit_then(const demand& asked, std::function<void(const told&)> done) const = 0;
 
     [[nodiscard]] virtual bool answers_later() const noexcept = 0;
+
+    /// What its counts take of this process's memory; 0 of a store that does not tell.
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
 /// On `store`; what `kept` owns stays as long as the limiter. Throws std::invalid_argument for
@@ -93,6 +96,12 @@ public:
     [[nodiscard]] bool answers_later() const noexcept override
     {
         return weir::answers_later<Store, Policy>;
+    }
+    [[nodiscard]] std::size_t bytes() const override
+    {
+        if constexpr (requires(const Store& store) { store.bytes(); })
+            return maxima_.front().asks.store().bytes();
+        else return 0;
     }
 
 private:
@@ -185,8 +194,9 @@ auto limiter_on<Policy, Store>::round_of(const demand& asked) const noexcept -> 
 template <policy Policy, class Store>
 auto limiter_on<Policy, Store>::admit(const demand& asked, instant at) const noexcept -> told
 {
-    const auto all = round_of(asked);
-    return all.count == 1 ? alone(all.steps[0], moment_at(at)) : together(all, at);
+    if (asked.wider != nullptr && !tiers_.empty()) return together(round_of(asked), at);
+    const auto& base = maxima_[asked.max];
+    return alone({&base, base.asks.digest(asked.who)}, moment_at(at));
 }
 
 /// What never fits is looked at and not asked, as by a limiter.
@@ -200,7 +210,9 @@ auto limiter_on<Policy, Store>::alone(const step& one, moment at) const noexcept
         now.count = 1;
         return now;
     }
-    return said_to(one, question, asks.act(verb::spend, one.who, 1, instant::max(), at), at);
+    if constexpr (Store::on_callers_clock)
+        return said_to(one, question, asks.store().answer(asks.enrolment(), question, at), at);
+    else return said_to(one, question, asks.store().answer(asks.enrolment(), question), at);
 }
 
 template <policy Policy, class Store>

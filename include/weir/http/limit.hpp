@@ -57,6 +57,10 @@ public:
     /// Whether `admit` may wait, so that a server that must not has to take `admit_then`.
     [[nodiscard]] bool answers_later() const noexcept;
 
+    /// What its counts take of this process's memory, room for keys that never came included. A
+    /// store that is shared by name tells that of all of its limits, or 0.
+    [[nodiscard]] std::size_t bytes() const;
+
     [[nodiscard]] const limit_options& options() const noexcept { return options_; }
     [[nodiscard]] limit_step           step() const noexcept { return options_.step; }
 

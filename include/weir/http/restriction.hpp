@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// Who is not served at all: by address, by User-Agent, by the site that sent the visitor, by what
-// is asked for. A list of whom to let in, or of whom to keep out. docs/configuration.md has the
-// keys under which an operator writes them.
+// Who is not served at all: by address, by User-Agent, by the site that sent the visitor, by TLS
+// fingerprint, by what is asked for. A list of whom to let in, or of whom to keep out.
+// docs/configuration.md has the keys under which an operator writes them.
 
 #include <cstdint>
 #include <memory>
@@ -108,6 +108,28 @@ private:
     std::set<std::string, std::less<>> below_;  // `*.example.com` as `example.com`
     bool                               any_ = false;
     shadow_log*                        log_;
+};
+
+struct ja4_restriction_options {
+    list_type                type     = list_type::allow;
+    std::vector<std::string> ja4_list = {};  ///< Patterns, see `pattern_fault`. At least one.
+    std::string              message  = "Request is forbidden";
+    bool                     dry_run  = false;
+};
+
+/// By the fingerprint of the connection, `visit::ja4`. Without one, as over plain HTTP: `allow`
+/// stops, `deny` does not. A client can copy a listed one: docs/tls-fingerprints.md.
+class ja4_restriction {
+public:
+    explicit ja4_restriction(ja4_restriction_options options, shadow_log* log = nullptr);
+
+    /// Linear in the fingerprint.
+    [[nodiscard]] std::optional<answer> admit(const visit& who, instant at = now()) const;
+
+private:
+    ja4_restriction_options         options_;
+    std::shared_ptr<const patterns> list_;
+    shadow_log*                     log_;
 };
 
 /// At least one of the three lists must have an entry.

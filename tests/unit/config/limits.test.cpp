@@ -244,7 +244,24 @@ TEST_CASE("P14: a limit by fingerprint on a server without them is a warning at 
     CHECK(doc.ok());
     CHECK(to_string(doc.warnings()) ==
           "f:3:7: plugins.x: tag = \"ja4\", but server \"web\" has no fingerprints: set ja4 = true "
-          "there and restart, unless this limit is for its other servers\n");
+          "there, unless this limit is for its other servers\n");
+}
+
+TEST_CASE("P14: a restriction by fingerprint says whom it stops on a server without them",
+          "[limits]")
+{
+    auto doc = read("category = \"ja4_restriction\"\nja4_list = ['^t13d']\n");
+    auto of  = *read_ja4_restriction(plugin(doc));
+    warn_without_ja4(plugin(doc), of, "web");
+    of.type = http::list_type::deny;
+    warn_without_ja4(plugin(doc), of, "api");
+    CHECK(doc.ok());
+    CHECK(
+        to_string(doc.warnings()) ==
+        "f:2:12: plugins.x: server \"web\" has no fingerprints, so everybody is refused there: set "
+        "ja4 = true, unless this is for its other servers\n"
+        "f:2:12: plugins.x: server \"api\" has no fingerprints, so nobody is refused there: set "
+        "ja4 = true, unless this is for its other servers\n");
 }
 
 TEST_CASE("a preset is where a limit starts from, and each key changes it", "[limits]")
@@ -300,6 +317,12 @@ TEST_CASE("P66, P67: what is wrong with a restriction is told where it stands", 
           "methods has \"G T\", which is no name of a method");
     CHECK(complaint(read_uri_block, "methods=[\"GET\"]\nstatus=200") ==
           "status must be between 400 and 599");
+    CHECK(complaint(read_ja4_restriction, "ja4_list=['^t13d']\ntype=\"Deny\"") == "-");
+    CHECK(complaint(read_ja4_restriction, "type=\"deny\"") == "ja4_list is required");
+    CHECK(complaint(read_ja4_restriction, "ja4_list=[]") ==
+          "ja4_list is empty; one pattern or more is required");
+    CHECK(complaint(read_ja4_restriction, "ja4_list=['(']") ==
+          "ja4_list has \"(\", which is no pattern: missing ): ( at \"(\"");
     CHECK(complaint(read_ua_restriction, "ua_lists=[\"x\"]") ==
           "!there is no key \"ua_lists\" here, so it has no effect; did you mean ua_list?");
 
@@ -316,6 +339,8 @@ TEST_CASE("what a restriction loads, it can be made of", "[limits]")
     CHECK_NOTHROW(http::uri_block(*read_uri_block(plugin(doc))));
     doc = read("referer_list=['*', '*.a.b']\n");
     CHECK_NOTHROW(http::referer_restriction(*read_referer_restriction(plugin(doc))));
+    doc = read("ja4_list=['^t13']\n");
+    CHECK_NOTHROW(http::ja4_restriction(*read_ja4_restriction(plugin(doc))));
     doc = read("ip_list=['::/0']\n");
     CHECK_NOTHROW(http::ip_restriction(*read_ip_restriction(plugin(doc))));
 }
@@ -359,6 +384,8 @@ TEST_CASE("docs/configuration.md names keys that exist, in every section", "[lim
             static_cast<void>(read_ua_restriction(from));
         else if (section.ends_with("\"referer_restriction\""))
             static_cast<void>(read_referer_restriction(from));
+        else if (section.ends_with("\"ja4_restriction\""))
+            static_cast<void>(read_ja4_restriction(from));
         else if (section.ends_with("\"uri_block\"")) static_cast<void>(read_uri_block(from));
         else static_cast<void>(read_counters(from));
         doc.warn_of_strangers();
@@ -367,5 +394,5 @@ TEST_CASE("docs/configuration.md names keys that exist, in every section", "[lim
         ++keys;
     }
     CHECK(told_of.empty());
-    CHECK(keys == 25 + 4 + 4 + 4 + 6 + 4);
+    CHECK(keys == 25 + 4 + 4 + 4 + 4 + 6 + 4);
 }

@@ -655,3 +655,15 @@ TEST_CASE("a limit that nothing can fit does not ask a shared store", "[http][li
     CHECK(body == "Plugin limit, exceed limit 1/0");
     CHECK(shared.asked() == 0);
 }
+
+TEST_CASE("a limit tells the memory of its counts, that of places too, before anybody is counted",
+          "[http][limit]")
+{
+    const scene by_rate(rate(1, 1s)), at_once(inflight(1));
+    CHECK(by_rate.limit.bytes() >= 1000 * 32);
+    CHECK(at_once.limit.bytes() >= 100 * 88);
+    auto estimated  = rate(1, 1s);
+    estimated.store = "sketch";
+    const scene by_sketch(estimated);
+    CHECK(by_sketch.limit.bytes() >= 4 * 1024 * 8);
+}

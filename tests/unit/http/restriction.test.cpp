@@ -22,6 +22,7 @@ struct asked {
     std::string_view               target = "/";
     std::vector<weir::header_line> lines  = {};
     std::string_view               client = "9.9.9.9";
+    std::string_view               ja4    = {};
 };
 
 template <class Filter>
@@ -30,7 +31,7 @@ std::optional<answer> answer_of(const Filter& filter, const asked& by)
     const weir::request request(by.lines, {.method = by.method, .target = by.target});
     const auto          from   = weir::address::parse(by.client);
     const auto          client = from ? weir::client(*from) : weir::client();
-    return filter.admit({.from = request, .client = client, .location = "site"}, at);
+    return filter.admit({.from = request, .client = client, .location = "site", .ja4 = by.ja4}, at);
 }
 
 /// The status, or 0 for a request that goes on.
@@ -217,6 +218,46 @@ TEST_CASE("a Referer list takes hosts, not URLs", "[restriction]")
     }
 }
 
+TEST_CASE("P67: a fingerprint is looked for in its whole text", "[restriction]")
+{
+    constexpr std::string_view chromium = "t13d1516h2_8daaf6152771_02713d6af862",
+                               old      = "t12i030200_aaaaaaaaaaaa_000000000000";
+    for (const auto* in :
+         {"^t13", "8daaf6152771", "_02713d6af862$", "^t13d1516h2_8daaf6152771_02713d6af862$"}) {
+        INFO(in);
+        const std::vector<std::string> list{"^nothing$", in};
+        CHECK(status(ja4_restriction({.ja4_list = list}), {.ja4 = chromium}) == 0);
+        CHECK(status(ja4_restriction({.ja4_list = list}), {.ja4 = old}) == 403);
+        const ja4_restriction deny({.type = list_type::deny, .ja4_list = list});
+        CHECK(status(deny, {.ja4 = chromium}) == 403);
+        CHECK(status(deny, {.ja4 = old}) == 0);
+    }
+    const auto given =
+        answer_of(ja4_restriction({.type = list_type::deny, .ja4_list = {"^t12"}, .message = "No"}),
+                  {.ja4 = old});
+    REQUIRE(given);
+    CHECK(given->body == "No");
+}
+
+TEST_CASE("P67: without a fingerprint allow stops and deny does not, whatever is listed",
+          "[restriction]")
+{
+    for (const auto* list : {".*", "^$", "x"}) {
+        INFO(list);
+        CHECK(status(ja4_restriction({.ja4_list = {list}}), {}) == 403);
+        CHECK(status(ja4_restriction({.type = list_type::deny, .ja4_list = {list}}), {}) == 0);
+    }
+}
+
+TEST_CASE("a list of fingerprints has an entry, and each is a pattern", "[restriction]")
+{
+    CHECK_THAT(fault_of([] { ja4_restriction({}); }), Contains("ja4_list is empty"));
+    CHECK_THAT(fault_of([] {
+                   ja4_restriction({.ja4_list = {"ok", "[t13"}});
+               }),
+               Contains("ja4_restriction: ja4_list[1] is \"[t13\""));
+}
+
 TEST_CASE("a path is blocked however it is spelled", "[restriction]")
 {
     const uri_block block({.paths   = {R"(\.env$)", "^/admin", R"((?i)^/wp-(login|admin))"},
@@ -303,8 +344,18 @@ TEST_CASE("P61: under dry_run nothing is refused and the log has what it would h
     CHECK_THAT(lines[4], Contains("status=404 reason=Request is blocked matched=\"y=bad\""));
     CHECK_THAT(lines[5], Contains("matched=\"PUT\""));
 
+    // A fingerprint, or that there is none.
+    const ja4_restriction stacks({.ja4_list = {"^t13"}, .dry_run = true}, &log);
+    CHECK(status(stacks, {.ja4 = "t12i030200_aaaaaaaaaaaa_000000000000"}) == 0);
+    CHECK(status(stacks, {}) == 0);
+    REQUIRE(lines.size() == 8);
+    CHECK_THAT(lines[6], Contains("status=403 reason=Request is forbidden "
+                                  "matched=\"t12i030200_aaaaaaaaaaaa_000000000000\""));
+    CHECK_THAT(lines[7], Contains("matched=\"\""));
+
     // Without a log it is silent, and who would be let in leaves no line.
     CHECK(status(ua_restriction({.dry_run = true}), by) == 0);
     CHECK(status(ua_restriction({.ua_list = {"bot"}, .dry_run = true}, &log), by) == 0);
-    CHECK(lines.size() == 6);
+    CHECK(status(stacks, {.ja4 = "t13d1516h2_8daaf6152771_02713d6af862"}) == 0);
+    CHECK(lines.size() == 8);
 }
