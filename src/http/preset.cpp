@@ -69,8 +69,9 @@ preset preset::signup()
 {
     return {.name   = "signup",
             .client = {.name        = "signup",
+                       .max         = 20,
+                       .interval    = 1h,
                        .missing_key = weir::missing_key::shared_bucket,
-                       .policy      = limit_policy::strict,
                        .retry_after = told_wait::none,
                        .on_outage   = fail_closed},
             .caps   = calendar_caps{.per_hour = 30, .per_day = 100}};

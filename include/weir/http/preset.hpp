@@ -48,7 +48,7 @@ struct preset {
     [[nodiscard]] static preset signin();
 
     /// Applications: 30 mails an hour and 100 a day, and whoever comes later waits for a place. The
-    /// limit of one client tells no wait; its max is the operator's.
+    /// limit of one client, 20 an hour, is against floods; it tells no wait and takes no place.
     [[nodiscard]] static preset signup();
 
     /// Never more than max in any span of the interval, the wait that is true, a problem document
