@@ -5,12 +5,14 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "weir/invalid.hpp"
 #include "weir/postgres/connector.hpp"
 #include "weir/remote/attendant.hpp"
 #include "weir/remote/digest.hpp"
@@ -121,6 +123,19 @@ store::store(const store_options& options)
     }
     connector_ = std::make_unique<connector>(place_, all, options_.patience);
     connect();
+}
+
+remote::seat::time_point store::deadline() const noexcept
+{
+    return std::chrono::steady_clock::now() + options_.deadline;
+}
+
+void store::too_much(std::string_view name, std::uint64_t limit, duration window)
+{
+    detail::invalid("limiter \"" + std::string(name) + "\": the limit is " +
+                    std::to_string(limit) + " and the window " + std::to_string(window.count()) +
+                    " ns; postgres holds at most " + std::to_string(most_counted) +
+                    " in a window of 100 years");
 }
 
 void store::connect()

@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "weir/invalid.hpp"
 #include "weir/key.hpp"
 #include "weir/pending.hpp"
 #include "weir/policy.hpp"
@@ -157,10 +156,8 @@ private:
 
     remote::line& line_of(const key& who) noexcept { return *lines_[who.low % lines_.size()]; }
 
-    [[nodiscard]] remote::seat::time_point deadline() const noexcept
-    {
-        return std::chrono::steady_clock::now() + options_.deadline;
-    }
+    [[nodiscard]] remote::seat::time_point deadline() const noexcept;
+    static void too_much(std::string_view name, std::uint64_t limit, duration window);
     void connect();
     void leave_to_parent() noexcept;
     bool be_attended() noexcept;
@@ -190,11 +187,7 @@ private:
 template <policy Policy>
 auto store::enrol(std::string_view name, const Policy& limit, outage_rule rule) -> enrolment<Policy>
 {
-    if (!holds(enrolment<Policy>{}, limit))
-        detail::invalid("limiter \"" + std::string(name) + "\": the limit is " +
-                        std::to_string(limit_of(limit)) + " and the window " +
-                        std::to_string(limit.window.count()) + " ns; postgres holds at most " +
-                        std::to_string(most_counted) + " in a window of 100 years");
+    if (!holds(enrolment<Policy>{}, limit)) too_much(name, limit_of(limit), limit.window);
     auto& known = enrolled_.find_or_make(name, limit, [&] {
         return std::make_unique<counters<Policy>>(
             counters_options{options_.key_secret, options_.remembered, options_.memo_longest}, name,
